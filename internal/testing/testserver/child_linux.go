@@ -10,26 +10,29 @@ import (
 	"time"
 )
 
-// DieWithParent has the kernel kill the child when this process dies, however it dies.
+// DieWithParent makes the kernel kill the child when this process ends in any way. It must be called before the child starts.
 func DieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
-// waitStopped waits, for a second at most, until every thread of a process that was sent SIGSTOP has
-// stopped: the signal reaches threads on other processors some time after kill returns.
+// waitStopped waits until every thread of a process that was sent SIGSTOP has stopped, at most a second. The signal reaches threads on
+// other processors some time after kill returns.
 func waitStopped(pid int) {
-	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-		running := len(tasks) == 0
+		isRunning := len(tasks) == 0
 		for _, task := range tasks {
 			stat, err := os.ReadFile(task)
 			if err != nil {
 				continue // the thread has ended
 			}
-			// "pid (name) state …": the name may hold anything, the last parenthesis ends it.
-			if i := bytes.LastIndexByte(stat, ')'); i < 0 || i+2 >= len(stat) || stat[i+2] != 'T' {
-				running = true
+
+			// The file has "pid (name) state …". The name may contain anything, but the last parenthesis ends it. State T is stopped.
+			nameEnd := bytes.LastIndexByte(stat, ')')
+			isStopped := nameEnd >= 0 && nameEnd+2 < len(stat) && stat[nameEnd+2] == 'T'
+			if !isStopped {
+				isRunning = true
 			}
 		}
-		if !running {
+		if !isRunning {
 			return
 		}
 	}

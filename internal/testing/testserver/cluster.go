@@ -14,7 +14,7 @@ import (
 // Cluster is several nats-servers that replicate their streams.
 type Cluster struct {
 	Servers []*NATSServer
-	URL     string // of all, with commas
+	URL     string // the URLs of all servers, separated by commas
 }
 
 // NATSCluster starts n nats-servers of one cluster for a test, each with a folder of its own in o.StoreDir, and waits until JetStream has a
@@ -26,21 +26,24 @@ func NATSCluster(t testing.TB, n int, o NATSOptions) *Cluster {
 	}
 	c, err := StartCluster(n, o)
 	for i, s := range c.Servers {
-		var first error
-		if i == 0 {
-			first = err
+		var startError error
+		if i == 0 { // one report of it is enough
+			startError = err
 		}
-		attach(t, s.process, first)
+		attach(t, s.process, startError)
 	}
 	return c
 }
 
-// StartCluster is NATSCluster without a test. The caller ends the servers.
+// StartCluster starts a cluster as NATSCluster does, without a test. The caller must end the servers. If there is an error, the cluster has
+// the servers that were started so far.
 func StartCluster(n int, o NATSOptions) (*Cluster, error) {
 	c := &Cluster{Servers: make([]*NATSServer, n)}
 	for i := range c.Servers {
 		c.Servers[i] = &NATSServer{process: &process{}}
 	}
+
+	// The addresses at which the servers accept each other.
 	var routes, urls []string
 	for range n {
 		port, err := Unused()
@@ -50,43 +53,48 @@ func StartCluster(n int, o NATSOptions) (*Cluster, error) {
 		routes = append(routes, net.JoinHostPort("127.0.0.1", port))
 	}
 
-	// A name of its own: clusters that were given each other's ports must not become one.
+	// The name is random: clusters that get each other's ports by chance must not join.
 	name := "basetensor-" + rand.Text()
-	var all errgroup.Group // at once: none is ready before most are there
+	var starts errgroup.Group // all start at once, since none is ready before most are there
 	for i := range n {
-		to, err := o.routes(i, routes)
+		routeURLs, err := o.routeURLs(i, routes)
 		if err != nil {
 			return c, err
 		}
-		own := o
-		own.StoreDir = filepath.Join(o.StoreDir, fmt.Sprint("server-", i))
-		own.Args = append([]string{
+		options := o
+		options.StoreDir = filepath.Join(o.StoreDir, fmt.Sprint("server-", i))
+		options.Args = append([]string{
 			"--cluster_name", name,
 			"--cluster", "nats://" + routes[i],
-			"--routes", strings.Join(to, ","),
+			"--routes", strings.Join(routeURLs, ","),
 		}, o.Args...)
-		if o.Via != nil { // an address that nobody listens at: servers tell each other of it, and would find a way around
-			own.Args = append(own.Args, "--cluster_advertise", "127.0.0.1:1")
+
+		// Servers tell each other the address that they advertise, and would connect to it instead of the one of Via. Nobody listens at
+		// this one.
+		if o.Via != nil {
+			options.Args = append(options.Args, "--cluster_advertise", "127.0.0.1:1")
 		}
-		s, err := newNATS(own)
+
+		s, err := newNATS(options)
 		if err != nil {
 			return c, err
 		}
 		s.Rename(fmt.Sprint("server-", i))
 		c.Servers[i] = s
 		urls = append(urls, s.URL)
-		all.Go(s.start)
+		starts.Go(s.start)
 	}
 	c.URL = strings.Join(urls, ",")
-	return c, all.Wait()
+	return c, starts.Wait()
 }
 
-// routes are the URLs by which a server reaches those at these addresses.
-func (o NATSOptions) routes(from int, addresses []string) ([]string, error) {
+// routeURLs returns the URLs by which server from reaches the servers at these addresses: the addresses themselves, or what Via returns for
+// each of the others.
+func (o NATSOptions) routeURLs(from int, addresses []string) ([]string, error) {
 	var urls []string
 	for to, address := range addresses {
 		if o.Via != nil && to == from {
-			continue
+			continue // a server needs no way to itself
 		}
 		if o.Via != nil {
 			var err error
@@ -99,7 +107,7 @@ func (o NATSOptions) routes(from int, addresses []string) ([]string, error) {
 	return urls, nil
 }
 
-// Named returns the server with that name, as streams tell of their leader; nil if there is none.
+// Named returns the server of this name, such as the one that a stream reports as its leader. It is nil if there is none.
 func (c *Cluster) Named(name string) *NATSServer {
 	for _, s := range c.Servers {
 		if name == s.Name {

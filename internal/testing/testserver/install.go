@@ -9,9 +9,8 @@ import (
 	"runtime"
 )
 
-// Install finds a redis-server or gets one, and reports on w: with apt-get as root, else unpacked
-// from Debian's packages into the user's cache folder. Where neither can be done, the error names
-// the package to install.
+// Install finds a redis-server, or gets one by apt-get: as root it installs the package, otherwise it calls Unpack. It reports to w. If
+// neither is possible, the error says which package to install.
 func Install(w io.Writer) error {
 	if path, _, err := FindRedis(); err == nil {
 		fmt.Fprintf(w, "redis-server: found %s\n", path)
@@ -22,14 +21,16 @@ func Install(w io.Writer) error {
 			"set BTN_REDIS_SERVER",
 			ErrUnavailable)
 	}
+
+	// Install it as root; if that fails, once more with current package lists.
 	if os.Geteuid() == 0 {
-		err := apt(w, "install", "-y", "--no-install-recommends", "redis-server")
-		if err != nil { // the lists may be old
-			if err = apt(w, "update"); err == nil {
-				err = apt(w, "install", "-y", "--no-install-recommends", "redis-server")
+		err := runAptGet(w, "install", "-y", "--no-install-recommends", "redis-server")
+		if err != nil {
+			if err = runAptGet(w, "update"); err == nil {
+				err = runAptGet(w, "install", "-y", "--no-install-recommends", "redis-server")
 			}
 		}
-		if path, found := exec.LookPath("redis-server"); err == nil && found == nil {
+		if path, lookError := exec.LookPath("redis-server"); err == nil && lookError == nil {
 			fmt.Fprintf(w, "redis-server: installed by apt-get, %s\n", path)
 			return nil
 		}
@@ -38,7 +39,8 @@ func Install(w io.Writer) error {
 	return Unpack(w)
 }
 
-func apt(w io.Writer, args ...string) error {
+// runAptGet runs apt-get with these arguments. An error has the end of its output.
+func runAptGet(w io.Writer, args ...string) error {
 	fmt.Fprintf(w, "redis-server: apt-get %v\n", args)
 	cmd := exec.Command("apt-get", args...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
@@ -48,8 +50,8 @@ func apt(w io.Writer, args ...string) error {
 	return nil
 }
 
-// Unpack downloads Debian's packages of redis-server and its libraries and unpacks them into the
-// user's cache folder. It needs no rights and leaves the system alone.
+// Unpack downloads Debian's packages of redis-server and its libraries by apt-get, and unpacks them into the user's cache folder. It needs
+// no rights and does not change the system.
 func Unpack(w io.Writer) error {
 	dir, err := cacheFolder()
 	if err != nil {
@@ -63,18 +65,22 @@ func Unpack(w io.Writer) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	// redis-server is a link into redis-tools. The libraries are named differently by release; those
-	// that are missing from this one's lists are not needed by its redis-server.
+
+	// Download. redis-server is a link into redis-tools, so both are needed. The libraries have different names in different releases; those
+	// that this release does not have are not needed by its redis-server.
 	packages := []string{"redis-server", "redis-tools", "libjemalloc2", "liblzf1", "liblua5.1-0",
 		"lua-bitop", "lua-cjson",
 		"libhiredis0.14", "libhiredis1.1.0", "libatomic1"}
+	const required = 2 // of the packages, from the first on
 	for i, p := range packages {
 		cmd := exec.Command("apt-get", "download", p)
 		cmd.Dir = work
-		if out, err := cmd.CombinedOutput(); err != nil && i < 2 {
+		if out, err := cmd.CombinedOutput(); err != nil && i < required {
 			return fmt.Errorf("%w: apt-get download %s: %v: %s", ErrUnavailable, p, err, out[max(0, len(out)-400):])
 		}
 	}
+
+	// Unpack.
 	debs, err := filepath.Glob(filepath.Join(work, "*.deb"))
 	if err != nil {
 		return err
@@ -84,8 +90,10 @@ func Unpack(w io.Writer) error {
 			return fmt.Errorf("%w: dpkg -x %s: %v: %s", ErrUnavailable, filepath.Base(deb), err, out)
 		}
 	}
-	path, env := unpacked(dir)
-	if !runs(path, env) {
+
+	// Does it run?
+	path, env := unpackedRedis(dir)
+	if !canRun(path, env) {
 		cmd := exec.Command(path, "--version")
 		cmd.Env = append(os.Environ(), env...)
 		out, err := cmd.CombinedOutput()
@@ -95,7 +103,7 @@ func Unpack(w io.Writer) error {
 	return nil
 }
 
-// cacheFolder is where Unpack puts packages.
+// cacheFolder returns the folder into which Unpack unpacks packages.
 func cacheFolder() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -104,16 +112,17 @@ func cacheFolder() (string, error) {
 	return filepath.Join(dir, "basetensor", "redis"), nil
 }
 
-// unpacked returns the redis-server below dir and the environment with its libraries.
-func unpacked(dir string) (path string, env []string) {
+// unpackedRedis returns the path of the redis-server in packages that are unpacked into dir, and the environment variable by which it finds
+// its libraries.
+func unpackedRedis(dir string) (path string, env []string) {
 	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu"
 	lib := filepath.Join(dir, "usr", "lib", arch)
 	return filepath.Join(dir, "usr", "bin", "redis-server"),
 		[]string{"LD_LIBRARY_PATH=" + lib + string(os.PathListSeparator) + filepath.Join(dir, "lib", arch)}
 }
 
-// runs reports whether the program starts at all.
-func runs(path string, env []string) bool {
+// canRun reports whether the program prints its version, which it does not if it or a library is missing.
+func canRun(path string, env []string) bool {
 	cmd := exec.Command(path, "--version")
 	cmd.Env = append(os.Environ(), env...)
 	return cmd.Run() == nil

@@ -22,7 +22,8 @@ type NATSOptions struct {
 	Config   string   // configuration file; ports, address and store are overridden
 	StoreDir string   // JetStream's folder; NATS gives it a folder of the test's
 	Args     []string // further arguments
-	// Via is the address by which one server of a cluster reaches another's; nil: that itself.
+	// Via returns the address by which server from of a cluster reaches server to, which listens at address: that of a proxy, for
+	// example. nil: address itself.
 	Via func(from, to int, address string) (string, error)
 }
 
@@ -31,8 +32,8 @@ type NATSServer struct {
 	*process
 	URL        string // nats://127.0.0.1:<port>
 	Monitoring string // http://127.0.0.1:<port>
-	StoreDir   string
-	Name       string // in a cluster
+	StoreDir   string // JetStream's folder
+	Name       string // in a cluster; empty: none
 }
 
 // NATS starts a nats-server with JetStream for a test. The program is built from the module that
@@ -50,8 +51,8 @@ func NATS(t testing.TB, o NATSOptions) *NATSServer {
 	return s
 }
 
-// StartNATS starts a nats-server and waits until it and JetStream are ready. The caller ends it with
-// Stop or Kill. The error wraps ErrUnavailable where the program cannot be built.
+// StartNATS starts a nats-server and waits until it and JetStream are ready. The caller must end it by
+// Stop or Kill. The error wraps ErrUnavailable if the program cannot be built.
 func StartNATS(o NATSOptions) (*NATSServer, error) {
 	s, err := newNATS(o)
 	if err != nil {
@@ -60,7 +61,7 @@ func StartNATS(o NATSOptions) (*NATSServer, error) {
 	return s, s.start()
 }
 
-// newNATS is a nats-server on free ports that is not started.
+// newNATS returns a nats-server with free ports, which is not started yet.
 func newNATS(o NATSOptions) (*NATSServer, error) {
 	path, err := FindNATS()
 	if err != nil {
@@ -69,7 +70,7 @@ func newNATS(o NATSOptions) (*NATSServer, error) {
 	if err := os.MkdirAll(o.StoreDir, 0o755); err != nil {
 		return nil, err
 	}
-	args, err := configure(o)
+	args, err := storeArguments(o)
 	if err != nil {
 		return nil, err
 	}
@@ -88,11 +89,11 @@ func newNATS(o NATSOptions) (*NATSServer, error) {
 		StoreDir:   o.StoreDir,
 	}
 	s.process = &process{
-		name:   "nats-server",
-		path:   path,
-		args:   append(args, o.Args...),
-		log:    filepath.Join(o.StoreDir, "nats.log"),
-		answer: s.healthy,
+		name:  "nats-server",
+		path:  path,
+		args:  append(args, o.Args...),
+		log:   filepath.Join(o.StoreDir, "nats.log"),
+		check: s.checkHealth,
 	}
 	return s, nil
 }
@@ -100,15 +101,15 @@ func newNATS(o NATSOptions) (*NATSServer, error) {
 // storeLine is the line of a configuration file that says where JetStream stores.
 var storeLine = regexp.MustCompile(`(?m)^(\s*)store_dir\s*[:=].*$`)
 
-// configure returns the arguments for the file and the folder. nats-server refuses a folder given
-// both in the file and as an argument, so a file that names one is copied with that line changed and
-// nothing else.
-func configure(o NATSOptions) ([]string, error) {
+// storeArguments returns the arguments that name JetStream's folder and the configuration file. nats-server refuses a folder that is given
+// both in the file and as an argument. So a file that names one is copied with that line changed, and the copy is used without the
+// argument.
+func storeArguments(o NATSOptions) ([]string, error) {
 	folder := []string{"--jetstream", "--store_dir", o.StoreDir}
 	if o.Config == "" {
 		return folder, nil
 	}
-	path, err := absolute(o.Config)
+	path, err := absoluteConfig(o.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -136,15 +137,15 @@ func (s *NATSServer) Rename(name string) {
 	s.Name = name
 }
 
-// Reload makes the server read its configuration again, which it has done some time later.
+// Reload makes the server read its configuration again. It does not wait until that is done.
 func (s *NATSServer) Reload() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cmd.Process.Signal(syscall.SIGHUP)
 }
 
-// healthy asks the server itself; it says ok once JetStream has recovered its streams.
-func (s *NATSServer) healthy() error {
+// checkHealth asks the server for its health. It returns nil once JetStream has recovered its streams, and an error before.
+func (s *NATSServer) checkHealth() error {
 	client := http.Client{Timeout: answerTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	r, err := client.Get(s.Monitoring + "/healthz")
 	if err != nil {
@@ -158,14 +159,14 @@ func (s *NATSServer) healthy() error {
 	return err
 }
 
-// natsVariable names the program of a nats-server.
+// natsVariable is the environment variable with the path of a nats-server.
 const natsVariable = "BTN_NATS_SERVER"
 
-// FindNATS returns the path of a nats-server: $BTN_NATS_SERVER, or the module's tool, built into the
-// build cache. The variable is set to it: go is asked once.
+// FindNATS returns the path of a nats-server: $BTN_NATS_SERVER if that is set, and otherwise the tool of this module, which go builds into
+// the build cache. It sets the variable, so that go is asked once.
 func FindNATS() (string, error) { return FindNATSOf("") }
 
-// FindNATSOf is FindNATS of the module in a folder.
+// FindNATSOf is FindNATS for the tool of the module in this folder.
 func FindNATSOf(folder string) (string, error) {
 	if path := os.Getenv(natsVariable); path != "" {
 		return path, nil

@@ -11,16 +11,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// OTLP is a receiver of OpenTelemetry's spans over HTTP, which keeps the spans it is sent.
+// OTLP is an HTTP server that receives OpenTelemetry spans and keeps them.
 type OTLP struct {
 	URL string
 
-	mu    sync.Mutex
-	spans []*otlp.ResourceSpans
-	wrong []string
+	mu         sync.Mutex
+	spans      []*otlp.ResourceSpans
+	unreadable []string // path and content type of requests that were refused
 }
 
-// NewOTLP starts a receiver for the time of a test.
+// NewOTLP starts a receiver of spans, which ends with the test.
 func NewOTLP(t testing.TB) *OTLP {
 	o := &OTLP{}
 	server := httptest.NewServer(o)
@@ -29,7 +29,7 @@ func NewOTLP(t testing.TB) *OTLP {
 	return o
 }
 
-// ServeHTTP takes one request of an exporter.
+// ServeHTTP keeps the spans of one request of an exporter, and refuses a request of another path, type or encoding.
 func (o *OTLP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var request otlp.TracesData // the same bytes as a request of the service, whose package links gRPC
@@ -40,7 +40,7 @@ func (o *OTLP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" {
-		o.wrong = append(o.wrong, r.URL.Path+" "+r.Header.Get("Content-Type"))
+		o.unreadable = append(o.unreadable, r.URL.Path+" "+r.Header.Get("Content-Type"))
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
@@ -48,9 +48,9 @@ func (o *OTLP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// Received returns the spans that came, with their resources, and the unreadable requests.
-func (o *OTLP) Received() (spans []*otlp.ResourceSpans, wrong []string) {
+// Received returns the spans that were received so far, with their resources, and the requests that were refused as "PATH TYPE".
+func (o *OTLP) Received() (spans []*otlp.ResourceSpans, unreadable []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return append([]*otlp.ResourceSpans(nil), o.spans...), append([]string(nil), o.wrong...)
+	return append([]*otlp.ResourceSpans(nil), o.spans...), append([]string(nil), o.unreadable...)
 }

@@ -20,32 +20,32 @@ import (
 	"time"
 )
 
-// ErrUnavailable: the server's program is not on this machine. The error gives the remedy.
+// ErrUnavailable says that the program of a server is not on this machine. Errors that wrap it say what to do.
 var ErrUnavailable = errors.New("testserver: server not available")
 
-// startLooks is how often a server that runs is asked whether it is there, every 10 ms or, on a
-// machine that is busy, more seldom. An answer that does not come within answerTimeout counts for
-// lateLooks.
+// A server that was started is checked maxChecks times, every 10 ms (less often on a busy machine), until it is ready. A check that times
+// out after answerTimeout counts as timeoutChecks of them.
 const (
-	startLooks    = 3000
-	lateLooks     = 300
+	maxChecks     = 3000
+	timeoutChecks = 300
 	answerTimeout = 10 * time.Second
 )
 
-// process is a child that can be stopped, killed, paused and started again on its port.
+// process is a server as a child process, which can be stopped, killed, paused and started again on its port.
 type process struct {
-	name   string
-	path   string
-	args   []string
-	env    []string
-	log    string
-	answer func() error // nil once the server answers
+	name  string // for messages
+	path  string // of the program
+	args  []string
+	env   []string     // variables beside those of this process
+	log   string       // the file with its output
+	check func() error // returns nil once the server is ready
 
 	mu   sync.Mutex
-	cmd  *exec.Cmd
+	cmd  *exec.Cmd     // the child that was started last
 	done chan struct{} // closed when cmd has ended
 }
 
+// start starts the server, with its output appended to the log, and waits until it is ready.
 func (p *process) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,32 +65,32 @@ func (p *process) start() error {
 		cmd.Wait()
 		close(done)
 	}(p.cmd, p.done)
-	return p.await()
+	return p.waitReady()
 }
 
-// await returns when the server answers, has ended, or does not answer in time.
-func (p *process) await() error {
-	var last error
-	for looks := 0; looks < startLooks; looks++ {
-		if last = p.answer(); last == nil {
+// waitReady waits until the server is ready. It is an error if the server ends before, or if it is not ready in time and is killed.
+func (p *process) waitReady() error {
+	var checkError error
+	for checks := 0; checks < maxChecks; checks++ {
+		if checkError = p.check(); checkError == nil {
 			return nil
 		}
-		if timeout := net.Error(nil); errors.As(last, &timeout) && timeout.Timeout() {
-			looks += lateLooks
+		if timeout := net.Error(nil); errors.As(checkError, &timeout) && timeout.Timeout() {
+			checks += timeoutChecks
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("testserver: %s ended at once (%v): %s", p.name, p.cmd.ProcessState, p.tail())
+			return fmt.Errorf("testserver: %s ended at once (%v): %s", p.name, p.cmd.ProcessState, p.logEnd())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	p.cmd.Process.Kill()
 	<-p.done
-	return fmt.Errorf("testserver: %s does not answer: %w: %s", p.name, last, p.tail())
+	return fmt.Errorf("testserver: %s does not answer: %w: %s", p.name, checkError, p.logEnd())
 }
 
-// tail returns the end of the server's log.
-func (p *process) tail() string {
+// logEnd returns the last 1000 bytes of the server's log.
+func (p *process) logEnd() string {
 	b, err := os.ReadFile(p.log)
 	if err != nil {
 		return err.Error()
@@ -98,32 +98,37 @@ func (p *process) tail() string {
 	return string(b[max(0, len(b)-1000):])
 }
 
-// signal sends a signal; with wait it returns when the process has ended. A process that has ended
-// is left alone.
-func (p *process) signal(s syscall.Signal, wait bool) {
+// signal sends a signal to the process, if it was started.
+func (p *process) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cmd == nil || p.cmd.Process == nil {
-		return
+	if p.cmd != nil && p.cmd.Process != nil {
+		p.cmd.Process.Signal(s)
 	}
-	p.cmd.Process.Signal(s)
-	if wait {
+}
+
+// signalAndWait sends a signal to the process, if it was started, and waits until it has ended.
+func (p *process) signalAndWait(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil && p.cmd.Process != nil {
+		p.cmd.Process.Signal(s)
 		<-p.done
 	}
 }
 
-// Stop ends the server in good order and waits for it.
+// Stop ends the server with SIGTERM, so that it shuts down in good order, and waits for it.
 func (p *process) Stop() {
-	p.signal(ResumeSignal, false) // a paused process does not see SIGTERM
-	p.signal(syscall.SIGTERM, true)
+	p.signal(ResumeSignal) // a paused process does not see SIGTERM
+	p.signalAndWait(syscall.SIGTERM)
 }
 
 // Kill ends the server with SIGKILL and waits for it.
-func (p *process) Kill() { p.signal(syscall.SIGKILL, true) }
+func (p *process) Kill() { p.signalAndWait(syscall.SIGKILL) }
 
-// Pause stops the server with SIGSTOP: connections stay open and nothing answers.
+// Pause stops the server with SIGSTOP and waits until it has stopped: connections stay open and nothing answers.
 func (p *process) Pause() {
-	p.signal(PauseSignal, false)
+	p.signal(PauseSignal)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd != nil && p.cmd.Process != nil {
@@ -132,7 +137,7 @@ func (p *process) Pause() {
 }
 
 // Resume continues a paused server.
-func (p *process) Resume() { p.signal(ResumeSignal, false) }
+func (p *process) Resume() { p.signal(ResumeSignal) }
 
 // Restart starts a stopped or killed server again, on its port and folder. A running one is stopped
 // first.
@@ -147,7 +152,7 @@ func (p *process) Log() string {
 	return string(b)
 }
 
-// FreePort returns a loopback port that nothing listens on, for a server that a test starts at once.
+// FreePort returns a loopback port that nothing listens on (see Unused), or fails the test.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	port, err := Unused()
@@ -157,42 +162,42 @@ func FreePort(t testing.TB) string {
 	return port
 }
 
-// Unused returns a loopback port that nothing listens on and that it has not returned before. It
-// is below those that the system gives to dialling sockets: a dialler that tries again until a
-// server is there could be given the server's own port.
+// Unused returns a loopback port that nothing listens on and that it has not returned before. The port is below those that the system gives
+// to dialling sockets: otherwise a client that dials until the server is there could get the server's port as its own.
 func Unused() (string, error) {
-	given.mu.Lock()
-	defer given.mu.Unlock()
-	var last error
+	usedPorts.mu.Lock()
+	defer usedPorts.mu.Unlock()
+	var listenError error
 	for range 1000 {
 		port := strconv.Itoa(lowestPort + rand.IntN(highestPort-lowestPort))
-		if given.ports[port] {
+		if usedPorts.ports[port] {
 			continue
 		}
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
 		if err != nil {
-			last = err
+			listenError = err
 			continue
 		}
-		given.ports[port] = true
+		usedPorts.ports[port] = true
 		return port, l.Close()
 	}
-	return "", fmt.Errorf("testserver: no free port: %w", last)
+	return "", fmt.Errorf("testserver: no free port: %w", listenError)
 }
 
+// The range of ports from which Unused draws.
 const (
 	lowestPort  = 12000
 	highestPort = 32000
 )
 
-// given are the ports that Unused has returned.
-var given = struct {
+// usedPorts has the ports that Unused has returned.
+var usedPorts = struct {
 	mu    sync.Mutex
 	ports map[string]bool
 }{ports: map[string]bool{}}
 
-// attach ties a started server to a test: it skips, fails, or is killed at the end and shows its log
-// if the test failed.
+// attach ties a server to a test, where err is the error of its start. It skips the test if the server's program is not on this machine,
+// and fails it for another error. Otherwise it kills the server at the end of the test, and shows the end of its log if the test failed.
 func attach(t testing.TB, p *process, err error) {
 	t.Helper()
 	if errors.Is(err, ErrUnavailable) {
@@ -204,13 +209,14 @@ func attach(t testing.TB, p *process, err error) {
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
-			t.Logf("%s: %s", p.name, p.tail())
+			t.Logf("%s: %s", p.name, p.logEnd())
 		}
 	})
 }
 
-// absolute returns the path of a configuration file as its server needs it, in another folder.
-func absolute(config string) (string, error) {
+// absoluteConfig returns the absolute path of a configuration file, since its server runs in another folder. It is an error if there is no
+// such file. An empty path stays empty.
+func absoluteConfig(config string) (string, error) {
 	if config == "" {
 		return "", nil
 	}

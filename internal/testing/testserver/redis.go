@@ -26,8 +26,7 @@ type RedisServer struct {
 	Addr string // 127.0.0.1:<port>
 }
 
-// Redis starts a redis-server for a test; without one on this machine the test is skipped with the
-// reason.
+// Redis starts a redis-server that ends with the test. It skips the test with the reason if this machine has no redis-server.
 func Redis(t testing.TB, o RedisOptions) *RedisServer {
 	t.Helper()
 	if o.Dir == "" {
@@ -41,14 +40,14 @@ func Redis(t testing.TB, o RedisOptions) *RedisServer {
 	return s
 }
 
-// StartRedis starts a redis-server in o.Dir and waits for its PONG. The caller ends it with Stop or
-// Kill. The error wraps ErrUnavailable where there is no redis-server.
+// StartRedis starts a redis-server in o.Dir and waits until it answers. The caller must end it by Stop or Kill. The error wraps
+// ErrUnavailable if this machine has no redis-server.
 func StartRedis(o RedisOptions) (*RedisServer, error) {
 	path, env, err := FindRedis()
 	if err != nil {
 		return nil, err
 	}
-	config, err := absolute(o.Config)
+	config, err := absoluteConfig(o.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -66,19 +65,19 @@ func StartRedis(o RedisOptions) (*RedisServer, error) {
 		name: "redis-server", path: path, args: append(args, o.Args...), env: env,
 		log: filepath.Join(o.Dir, "redis.log"),
 	}}
-	// Its own answer, not the answer of another server that took the port first: that server has
-	// another process id.
-	s.answer = func() error {
-		if err := exchange(addr, "PING\r\n", "+PONG"); err != nil {
+
+	// It is ready if it answers itself, and not another server that took the port first, which has another process id.
+	s.check = func() error {
+		if err := expectAnswer(addr, "PING\r\n", "+PONG"); err != nil {
 			return err
 		}
-		return s.identify()
+		return s.checkIdentity()
 	}
 	return s, s.start()
 }
 
-// Sentinel starts a sentinel that watches a Redis under a name, and has one user with a password beside the default one. It returns the
-// sentinel's URL.
+// Sentinel starts a Redis Sentinel that watches a Redis server under this name and ends with the test. The sentinel has a user with a
+// password beside the default user. It returns the sentinel's URL.
 func Sentinel(t testing.TB, name string, watched *RedisServer, user, password string) string {
 	t.Helper()
 	path, env, err := FindRedis()
@@ -89,26 +88,26 @@ func Sentinel(t testing.TB, name string, watched *RedisServer, user, password st
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, dir := FreePort(t), t.TempDir()
+	sentinelPort, dir := FreePort(t), t.TempDir()
 	config := filepath.Join(dir, "sentinel.conf")
 	text := fmt.Sprintf("bind 127.0.0.1\nport %s\ndir %q\nuser %s on >%s ~* &* +@all\nuser default on nopass ~* &* +@all\n"+
-		"sentinel monitor %s %s %s 1\n", own, dir, user, password, name, host, port)
+		"sentinel monitor %s %s %s 1\n", sentinelPort, dir, user, password, name, host, port)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 
-	addr := net.JoinHostPort("127.0.0.1", own)
+	addr := net.JoinHostPort("127.0.0.1", sentinelPort)
 	p := &process{
 		name: "redis-sentinel", path: path, args: []string{config, "--sentinel"}, env: env,
-		log:    filepath.Join(dir, "sentinel.log"),
-		answer: func() error { return exchange(addr, "PING\r\n", "+PONG") },
+		log:   filepath.Join(dir, "sentinel.log"),
+		check: func() error { return expectAnswer(addr, "PING\r\n", "+PONG") },
 	}
 	attach(t, p, p.start())
 	return "redis://" + addr
 }
 
-// identify compares the process id that the server at our address gives with the one we started.
-func (s *RedisServer) identify() error {
+// checkIdentity returns an error unless the server at s.Addr reports the process id of the child that was started.
+func (s *RedisServer) checkIdentity() error {
 	c, err := net.DialTimeout("tcp", s.Addr, time.Second)
 	if err != nil {
 		return err
@@ -130,8 +129,8 @@ func (s *RedisServer) identify() error {
 	return fmt.Errorf("the server at %s does not give its process id", s.Addr)
 }
 
-// exchange sends a line and compares the beginning of the answer.
-func exchange(addr, send, want string) error {
+// expectAnswer sends a text to a server and returns an error unless the first line of the answer begins with want.
+func expectAnswer(addr, send, want string) error {
 	c, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return err
@@ -151,9 +150,8 @@ func exchange(addr, send, want string) error {
 	return nil
 }
 
-// FindRedis returns the path of a redis-server and the variables that its environment needs:
-// $BTN_REDIS_SERVER, one on PATH, or one that Unpack has put into the cache folder. It installs
-// nothing.
+// FindRedis returns the path of a redis-server and the variables that its environment needs. It takes $BTN_REDIS_SERVER, or else the one on
+// PATH, or else the one that Unpack has unpacked into the cache folder. It installs nothing.
 func FindRedis() (path string, env []string, err error) {
 	if path = os.Getenv("BTN_REDIS_SERVER"); path != "" {
 		return path, nil, nil
@@ -162,8 +160,8 @@ func FindRedis() (path string, env []string, err error) {
 		return path, nil, nil
 	}
 	if dir, err := cacheFolder(); err == nil {
-		path, env = unpacked(dir)
-		if runs(path, env) {
+		path, env = unpackedRedis(dir)
+		if canRun(path, env) {
 			return path, env, nil
 		}
 	}

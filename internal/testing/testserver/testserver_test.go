@@ -15,42 +15,45 @@ const (
 	natsConfig  = "../../../deploy/nats-server.conf"
 )
 
-// exercise takes a server through its faults. ask must fail while the server is paused or gone.
-func exercise(t *testing.T, p *process, ask func() error) {
+// testFaults pauses, resumes, kills, stops and restarts a server. ask asks the server something: it must return an error while the server
+// is paused or has ended, and nil otherwise.
+func testFaults(t *testing.T, p *process, ask func() error) {
 	t.Helper()
-	must := func(what string, err error) {
+	requireNil := func(what string, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	must("running", ask())
+	requireNil("running", ask())
 	p.Pause()
 	if ask() == nil {
 		t.Error("answers while paused")
 	}
 	p.Resume()
-	must("resumed", ask())
+	requireNil("resumed", ask())
 	p.Kill()
 	if ask() == nil {
 		t.Error("answers when killed")
 	}
-	must("start again", p.Restart())
-	must("after the restart", ask())
+	requireNil("start again", p.Restart())
+	requireNil("after the restart", ask())
 	p.Pause()
 	p.Stop()
 	if ask() == nil {
 		t.Error("answers when stopped")
 	}
-	must("start again", p.Restart())
-	must("after the second restart", ask())
+	requireNil("start again", p.Restart())
+	requireNil("after the second restart", ask())
 }
 
+// TestRedis takes a redis-server through its faults, and checks that it has read its configuration file.
 func TestRedis(t *testing.T) {
 	s := Redis(t, RedisOptions{Config: redisConfig})
-	exercise(t, s.process, func() error { return exchange(s.Addr, "PING\r\n", "+PONG") })
-	// The file was read: the policy is its own, not the default.
-	if err := exchange(s.Addr, "CONFIG GET maxmemory-policy\r\n", "*2"); err != nil {
+	testFaults(t, s.process, func() error { return expectAnswer(s.Addr, "PING\r\n", "+PONG") })
+
+	// The policy is that of the file, not the default.
+	if err := expectAnswer(s.Addr, "CONFIG GET maxmemory-policy\r\n", "*2"); err != nil {
 		t.Error(err)
 	}
 	c, err := net.Dial("tcp", s.Addr)
@@ -71,19 +74,21 @@ func TestRedis(t *testing.T) {
 	}
 }
 
+// TestNATS takes a nats-server through its faults, and checks that JetStream runs in its folder.
 func TestNATS(t *testing.T) {
 	s := NATS(t, NATSOptions{Config: natsConfig})
-	exercise(t, s.process, func() error {
-		if err := exchange(strings.TrimPrefix(s.URL, "nats://"), "", "INFO "); err != nil {
+	testFaults(t, s.process, func() error {
+		if err := expectAnswer(strings.TrimPrefix(s.URL, "nats://"), "", "INFO "); err != nil {
 			return err
 		}
-		return s.healthy()
+		return s.checkHealth()
 	})
 	if log := s.Log(); !strings.Contains(log, "JetStream") || !strings.Contains(log, s.StoreDir) {
 		t.Errorf("JetStream does not run in %s: %s", s.StoreDir, log)
 	}
 }
 
+// TestMissingServersSaySo: without the programs, errors wrap ErrUnavailable and say how to get them.
 func TestMissingServersSaySo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -98,12 +103,13 @@ func TestMissingServersSaySo(t *testing.T) {
 		!strings.Contains(err.Error(), "BTN_NATS_SERVER") {
 		t.Errorf("nats: %v", err)
 	}
-	var said strings.Builder
-	if err := Install(&said); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("install: %v, said %s", err, said.String())
+	var output strings.Builder
+	if err := Install(&output); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("install: %v, said %s", err, output.String())
 	}
 }
 
+// TestBadServersFailWithTheirLog: the error for a server that ends at once has its output, and one for a missing configuration its name.
 func TestBadServersFailWithTheirLog(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "server")

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/testing/testserver"
 )
 
+// main gets a redis-server and a nats-server, and prints where they are or why they are missing.
 func main() {
 	unpack := flag.Bool("unpack", false, "unpack redis-server into the cache folder, never install it")
 	flag.Parse()
