@@ -7,22 +7,22 @@ import (
 	"testing"
 )
 
-// TestServersOfSingle: the overlay for trying has the configurations of deploy/, byte by byte: kustomize reads no file
-// outside of its folder.
+// TestServersOfSingle: deploy/kubernetes/single has copies of the servers' configurations in deploy/, byte by byte. It needs copies since
+// kustomize reads no file outside of its folder.
 func TestServersOfSingle(t *testing.T) {
 	for _, name := range []string{"nats-server.conf", "redis.conf"} {
 		want, err := os.ReadFile("../../../deploy/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		have, err := os.ReadFile("../../../deploy/kubernetes/single/" + name)
-		if err != nil || string(have) != string(want) {
+		got, err := os.ReadFile("../../../deploy/kubernetes/single/" + name)
+		if err != nil || string(got) != string(want) {
 			t.Errorf("deploy/kubernetes/single/%s is not deploy/%[1]s: copy it (%v)", name, err)
 		}
 	}
 }
 
-// TestUnitSyncs: the service of one machine loses no acknowledged job when the power is cut, as the tutorial says of --sync.
+// TestUnitSyncs: the systemd unit sets BTN_DIR, and BTN_SYNC=true with it, so that no acknowledged job is lost when the power is cut.
 func TestUnitSyncs(t *testing.T) {
 	text, err := os.ReadFile("../../../deploy/basetensor.service")
 	if err != nil {

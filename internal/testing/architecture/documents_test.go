@@ -17,8 +17,8 @@ var (
 	codeBlock    = regexp.MustCompile("(?ms)^```.*?^```|^    .*?$")
 )
 
-// pages returns the text of every Markdown file that git knows, by its path from the root.
-func pages(t *testing.T) map[string]string {
+// readPages returns the text of every Markdown file in the repository, by its path from the root. It skips the test if there is no git.
+func readPages(t *testing.T) map[string]string {
 	t.Helper()
 	list := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md")
 	list.Dir = "../../.."
@@ -35,7 +35,7 @@ func pages(t *testing.T) map[string]string {
 	return texts
 }
 
-// anchorsOf returns the anchors of a page's headings, as GitHub makes them.
+// anchorsOf returns the anchors that GitHub makes of the headings of a page: "The method, in short" becomes the-method-in-short.
 func anchorsOf(text string) (anchors []string) {
 	for _, m := range heading.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
 		title := markdownLink.ReplaceAllString(strings.ToLower(m[1]), "")
@@ -46,26 +46,27 @@ func anchorsOf(text string) (anchors []string) {
 
 // TestLinks: every relative link of a page leads to a file, and its anchor to a heading.
 func TestLinks(t *testing.T) {
-	texts := pages(t)
-	found := 0
+	texts := readPages(t)
+	links := 0
 	for page, text := range texts {
 		for _, m := range markdownLink.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
-			if strings.Contains(m[1], "://") {
-				continue
+			linkPath, anchor := m[1], strings.TrimPrefix(m[2], "#")
+			if strings.Contains(linkPath, "://") {
+				continue // not relative
 			}
-			found++
+			links++
 			target := page
-			if m[1] != "" {
-				target = path.Join(path.Dir(page), m[1])
+			if linkPath != "" {
+				target = path.Join(path.Dir(page), linkPath)
 			}
 			if _, err := os.Stat("../../../" + target); err != nil {
 				t.Errorf("%s: there is no %s", page, target)
-			} else if anchor := strings.TrimPrefix(m[2], "#"); anchor != "" && !slices.Contains(anchorsOf(texts[target]), anchor) {
+			} else if anchor != "" && !slices.Contains(anchorsOf(texts[target]), anchor) {
 				t.Errorf("%s: %s has no heading for #%s", page, target, anchor)
 			}
 		}
 	}
-	if found == 0 {
+	if links == 0 {
 		t.Error("no page has a link")
 	}
 }

@@ -13,7 +13,8 @@ import (
 // released is the version of the main module in lab/go.mod, and so the version of both modules in the next release.
 const released = "v0.1.0"
 
-// TestBothModulesAreImported by one that has no replace: from a proxy of files that has both as a release would.
+// TestBothModulesAreImported: a module without replace directives can import packages of the main module and of lab, from a proxy in files
+// that has both as they would be released.
 func TestBothModulesAreImported(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lists what two modules need: not with -short")
@@ -30,19 +31,23 @@ func TestBothModulesAreImported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
+	// Publish both modules to the proxy.
 	proxy := t.TempDir()
-	var own, lab []string
+	var mainFiles, labFiles []string
 	for _, file := range strings.Fields(string(tracked)) {
-		if inner, ok := strings.CutPrefix(file, "lab/"); ok {
-			lab = append(lab, inner)
+		if labFile, isLab := strings.CutPrefix(file, "lab/"); isLab {
+			labFiles = append(labFiles, labFile)
 		} else {
-			own = append(own, file)
+			mainFiles = append(mainFiles, file)
 		}
 	}
 	main := strings.TrimSuffix(module, "/")
-	publish(t, proxy, main, root, own)
-	publish(t, proxy, main+"/lab", filepath.Join(root, "lab"), lab)
+	publish(t, proxy, main, root, mainFiles)
+	publish(t, proxy, main+"/lab", filepath.Join(root, "lab"), labFiles)
 	downloaded := t.TempDir()
+
+	// A user of each: it lists what it depends on.
 
 	for required, imports := range map[string][]string{
 		main:          {"pkg/client", "pkg/infer"},
@@ -107,7 +112,8 @@ func TestTheExampleIsAModule(t *testing.T) {
 	}
 }
 
-// publish writes a version of a module as a proxy has it.
+// publish writes the released version of a module to a folder as a module proxy has it: PATH/@v/list, VERSION.info, VERSION.mod and
+// VERSION.zip. files are the paths of its files from root.
 func publish(t *testing.T, proxy, path, root string, files []string) {
 	t.Helper()
 	dir := filepath.Join(proxy, path, "@v")
@@ -122,12 +128,14 @@ func publish(t *testing.T, proxy, path, root string, files []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed, err := os.Create(filepath.Join(dir, released+".zip"))
+
+	// The files.
+	archive, err := os.Create(filepath.Join(dir, released+".zip"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer packed.Close()
-	z := zip.NewWriter(packed)
+	defer archive.Close()
+	z := zip.NewWriter(archive)
 	for _, file := range files {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if os.IsNotExist(err) {
@@ -147,6 +155,8 @@ func publish(t *testing.T, proxy, path, root string, files []string) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
+
+	// What the proxy says about the version.
 	for name, text := range map[string]string{"list": released + "\n", released + ".info": string(info), released + ".mod": string(mod)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

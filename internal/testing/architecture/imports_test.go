@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -52,7 +50,7 @@ var groups = map[string]string{
 // pure are the wings that compute. They know no network, log, server or cache.
 var pure = []string{"values", "base", "data", "models", "formats", "network", "engine", "methods", "answer", "infer"}
 
-// wing is the wing of a package of this module.
+// wing returns the wing of a package of this module: its folder of internal/, its group or name in pkg/, or its folder of the root.
 func wing(path string) string {
 	parts := strings.Split(strings.TrimPrefix(path, module), "/")
 	switch {
@@ -82,7 +80,7 @@ var laboratory = []string{
 // modules are the folders of the two modules.
 var modules = []string{"../../..", "../../../lab"}
 
-// lists holds the output of go list, by its arguments.
+// lists caches the output of go list, by its folder and arguments.
 var lists = map[string][]string{}
 
 // list returns the output of go list in a folder, word by word.
@@ -92,76 +90,83 @@ func list(t *testing.T, dir string, args ...string) []string {
 	if words, ok := lists[key]; ok {
 		return words
 	}
-	var said bytes.Buffer // modules that are downloaded on the way are named there
+	var stderr bytes.Buffer // apart from the output, since it names modules that are downloaded
 	command := exec.Command("go", append([]string{"list", "-C", dir, "-tags=nightly"}, args...)...)
-	command.Stderr = &said
+	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		t.Fatalf("go list %v in %s: %v\n%s", args, dir, err, &said)
+		t.Fatalf("go list %v in %s: %v\n%s", args, dir, err, &stderr)
 	}
 	lists[key] = strings.Fields(string(out))
 	return lists[key]
 }
 
-// imports holds the imports of the product's packages and of all that they depend on.
+// imports has the paths that each package of the main module, and each that it depends on, imports. deps fills it at its first call.
 var imports = map[string][]string{}
 
-// deps returns a package of the product with all that it depends on.
+// deps returns the set of a package of the main module, such as cmd/btn, and all packages that it depends on.
 func deps(t *testing.T, pkg string) map[string]bool {
 	t.Helper()
+
+	// go list prints pairs of an importing and an imported package.
 	if len(imports) == 0 {
 		for pair := range slices.Chunk(list(t, modules[0], "-deps", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}
 {{end}}`, "./..."), 2) {
 			imports[pair[0]] = append(imports[pair[0]], pair[1])
 		}
 	}
-	set := map[string]bool{}
-	for next := []string{module + pkg}; len(next) > 0; {
-		path := next[len(next)-1]
-		next = next[:len(next)-1]
-		if !set[path] {
-			set[path] = true
-			next = append(next, imports[path]...)
+	found := map[string]bool{}
+	for unvisited := []string{module + pkg}; len(unvisited) > 0; {
+		path := unvisited[len(unvisited)-1]
+		unvisited = unvisited[:len(unvisited)-1]
+		if !found[path] {
+			found[path] = true
+			unvisited = append(unvisited, imports[path]...)
 		}
 	}
-	return set
+	return found
 }
 
-// TestImportsPointDown: a package imports its own wing and those that the wing may import, and is under pkg only if it is public.
+// TestImportsPointDown: a package imports packages of its own wing and of those that wings allows, every import that wings allows is
+// needed, and the packages under pkg are the public ones.
 func TestImportsPointDown(t *testing.T) {
-	deps(t, "cmd/btn")
-	needed := map[string]bool{}
-	var outside []string
+	deps(t, "cmd/btn")            // fills imports
+	isNeeded := map[string]bool{} // "FROM TO": wing FROM imports wing TO
+	var underPkg []string
 	for _, path := range list(t, modules[0], "./...") {
 		from := wing(path)
-		may, ruled := wings[from]
-		if !ruled {
+		allowed, isWing := wings[from]
+		if !isWing {
 			t.Errorf("%s is in no wing", path)
 		}
 		for _, imported := range imports[path] {
-			if to := wing(imported); strings.HasPrefix(imported, module) && to != from {
-				if needed[from+" "+to] = true; !slices.Contains(strings.Fields(may), to) {
-					t.Errorf("%s imports %s: wing %s may not import %s", path, imported, from, to)
-				}
+			to := wing(imported)
+			if !strings.HasPrefix(imported, module) || to == from {
+				continue
+			}
+			isNeeded[from+" "+to] = true
+			if !slices.Contains(strings.Fields(allowed), to) {
+				t.Errorf("%s imports %s: wing %s may not import %s", path, imported, from, to)
 			}
 		}
-		if name, ok := strings.CutPrefix(path, module+"pkg/"); ok {
-			outside = append(outside, name)
+		if name, isUnder := strings.CutPrefix(path, module+"pkg/"); isUnder {
+			underPkg = append(underPkg, name)
 		}
 	}
-	for from, may := range wings {
-		for _, to := range strings.Fields(may) {
-			if !needed[from+" "+to] {
+
+	for from, allowed := range wings {
+		for _, to := range strings.Fields(allowed) {
+			if !isNeeded[from+" "+to] {
 				t.Errorf("wing %s need not import %s", from, to)
 			}
 		}
 	}
-	if !slices.Equal(outside, public) {
-		t.Errorf("public are %v, want %v", outside, public)
+	if !slices.Equal(underPkg, public) {
+		t.Errorf("public are %v, want %v", underPkg, public)
 	}
 }
 
-// TestPureWings: what computes has no network, log, server or cache below it.
+// TestPureWings: packages of the wings that compute depend on no network, log, server or cache.
 func TestPureWings(t *testing.T) {
 	for _, path := range list(t, modules[0], "./...") {
 		if !slices.Contains(pure, wing(path)) {
@@ -180,8 +185,9 @@ func TestPureWings(t *testing.T) {
 // commit that raises it gives the reason.
 const surface = 317
 
+// TestPublicSurface: the public packages export as many functions, methods and types as surface says.
 func TestPublicSurface(t *testing.T) {
-	total, of := 0, map[string]int{}
+	total, counts := 0, map[string]int{} // by package
 	for _, pkg := range public {
 		files, err := filepath.Glob(modules[0] + "/pkg/" + pkg + "/*.go")
 		if err != nil || len(files) == 0 {
@@ -189,27 +195,23 @@ func TestPublicSurface(t *testing.T) {
 		}
 		for _, file := range files {
 			if !strings.HasSuffix(file, "_test.go") {
-				of[pkg] += exported(t, file)
+				counts[pkg] += countExported(t, file)
 			}
 		}
-		total += of[pkg]
+		total += counts[pkg]
 	}
 	if total != surface {
-		t.Errorf("%d exported functions, methods and types, %d are stated: %v", total, surface, of)
+		t.Errorf("%d exported functions, methods and types, %d are stated: %v", total, surface, counts)
 	}
 }
 
-// exported counts the exported functions, methods and types of a file.
-func exported(t *testing.T, path string) (n int) {
+// countExported returns the number of exported functions and types of a file, and of exported methods of exported types.
+func countExported(t *testing.T, path string) (n int) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range file.Decls {
+	for _, d := range parseFile(t, path).Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if d.Name.IsExported() && (d.Recv == nil || ast.IsExported(receiver(d.Recv.List[0].Type))) {
+			if d.Name.IsExported() && (d.Recv == nil || ast.IsExported(receiverName(d.Recv.List[0].Type))) {
 				n++
 			}
 		case *ast.GenDecl:
@@ -223,19 +225,20 @@ func exported(t *testing.T, path string) (n int) {
 	return n
 }
 
-// receiver is the name of a receiver's type.
-func receiver(e ast.Expr) string {
+// receiverName returns the name of the type of a receiver: T for T, *T and T[X].
+func receiverName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:
-		return receiver(e.X)
+		return receiverName(e.X)
 	case *ast.IndexExpr:
-		return receiver(e.X)
+		return receiverName(e.X)
 	case *ast.Ident:
 		return e.Name
 	}
 	return ""
 }
 
+// TestWorkersLinkNoServer: the commands of the workers contain no NATS server and no Redis server.
 func TestWorkersLinkNoServer(t *testing.T) {
 	for _, cmd := range []string{"cmd/reparam-worker", "cmd/learn-worker", "cmd/contract-worker", "cmd/aggregator"} {
 		d := deps(t, cmd)
@@ -250,8 +253,8 @@ func TestWorkersLinkNoServer(t *testing.T) {
 	}
 }
 
-// TestOnlyCommandsExportTraces: importers of the pipeline or the client get the interface of OpenTelemetry alone, and no command
-// brings gRPC, 66 packages that a first build would compile.
+// TestOnlyCommandsExportTraces: commands depend on the SDK of OpenTelemetry, and the public packages do not. Nothing depends on gRPC, 66
+// packages that a first build would compile.
 func TestOnlyCommandsExportTraces(t *testing.T) {
 	for pkg, want := range map[string]bool{
 		"pkg/client": false, "pkg/pipeline": false, "pkg/embedded": false, "cmd/aggregator": true, "cmd/btn": true,
@@ -266,7 +269,8 @@ func TestOnlyCommandsExportTraces(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLabDraws: gonum/plot brings fonts, image and PDF packages. Importers of this module get none of them.
+// TestOnlyTheLabDraws: lab requires gonum/plot, and the main module does not depend on it or on lab, since it brings fonts, image and PDF
+// packages to all who import this module.
 func TestOnlyTheLabDraws(t *testing.T) {
 	const plot = "gonum.org/v1/plot"
 	for _, path := range list(t, modules[0], "-deps", "-test", "./...") {
@@ -282,7 +286,7 @@ func TestOnlyTheLabDraws(t *testing.T) {
 	}
 }
 
-// TestPackagesOfTheLab: a package that goes there, or leaves, is named here.
+// TestPackagesOfTheLab: the packages of lab are those that laboratory lists.
 func TestPackagesOfTheLab(t *testing.T) {
 	var want []string
 	for _, pkg := range laboratory {
@@ -293,22 +297,26 @@ func TestPackagesOfTheLab(t *testing.T) {
 	}
 }
 
-// TestTheLabMeasuresWhatIsImported: with other versions of the common requirements it would measure another program.
+// TestTheLabMeasuresWhatIsImported: the two go.mod require the same version of each common module; otherwise lab would measure another
+// program.
 func TestTheLabMeasuresWhatIsImported(t *testing.T) {
-	lab, shared := requirements(t, modules[1]), 0
+	labVersions, common := requirements(t, modules[1]), 0
 	for path, version := range requirements(t, modules[0]) {
-		if there, both := lab[path]; both {
-			if shared++; there != version {
-				t.Errorf("%s: %s here and %s in lab/go.mod; go get -C lab %s@%s", path, version, there, path, version)
-			}
+		labVersion, isCommon := labVersions[path]
+		if !isCommon {
+			continue
+		}
+		common++
+		if labVersion != version {
+			t.Errorf("%s: %s here and %s in lab/go.mod; go get -C lab %s@%s", path, version, labVersion, path, version)
 		}
 	}
-	if shared == 0 {
+	if common == 0 {
 		t.Error("the two modules have no requirement in common")
 	}
 }
 
-// requirements returns the versions that a module's go.mod requires.
+// requirements returns the versions of modules that the go.mod in a folder requires, by their paths.
 func requirements(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out, err := exec.Command("go", "mod", "edit", "-C", dir, "-json").Output()
@@ -328,22 +336,23 @@ func requirements(t *testing.T, dir string) map[string]string {
 	return versions
 }
 
-// TestOnlyLinalgCallsLAPACK: some of its loops never end on entries that are not finite. internal/base/linalg
-// checks and scales the input; every decomposition goes through it. Tests may use gonum as an oracle.
+// TestOnlyLinalgCallsLAPACK: internal/base/linalg alone imports gonum, in both modules; tests may. Some loops of its LAPACK never end on
+// entries that are not finite, and linalg checks and scales them first.
 func TestOnlyLinalgCallsLAPACK(t *testing.T) {
-	called := false
+	isImported := false
 	for _, dir := range modules {
 		words := list(t, dir, "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}
 {{end}}`, "./...")
 		for pair := range slices.Chunk(words, 2) {
 			if pkg, imported := pair[0], pair[1]; strings.HasPrefix(imported, "gonum.org/v1/gonum/") {
-				if called = true; pkg != module+"internal/base/linalg" {
+				isImported = true
+				if pkg != module+"internal/base/linalg" {
 					t.Errorf("%s imports %s", pkg, imported)
 				}
 			}
 		}
 	}
-	if !called {
+	if !isImported {
 		t.Error("nobody imports gonum: is this test still needed?")
 	}
 }

@@ -24,78 +24,88 @@ var outside = map[string]string{
 // rooms are where methods, and what is public about them, may be named.
 var rooms = []string{"internal/methods", "internal/network/btn", "pkg", "cmd/btn", "lab"}
 
-// TestAMethodIsARoom: outside the rooms of methods nobody names one of their parts, nor a method of requests.
+// TestAMethodIsARoom: outside the rooms of methods no file names a type of their parts, such as descent.Descent, or a constant of a method, such
+// as query.MethodExact; the files of outside may name the latter.
 func TestAMethodIsARoom(t *testing.T) {
-	parts := partTypes(t)
-	used := map[string]bool{}
+	isPart := partTypes(t)
+	isUsed := map[string]bool{} // exceptions of outside that name a method
 	for _, root := range []string{"cmd", "examples", "internal"} {
-		eachFile(t, root, func(name string, file *ast.File) {
-			imports := map[string]string{}
-			for _, i := range file.Imports {
-				path, _ := strconv.Unquote(i.Path.Value)
-				if own, ok := strings.CutPrefix(path, module); ok {
-					if imports[filepath.Base(own)] = own; i.Name != nil {
-						imports[i.Name.Name] = own
-					}
-				}
-			}
+		forEachFile(t, root, func(name string, file *ast.File) {
+			imports := ownImports(file)
 			ast.Inspect(file, func(n ast.Node) bool {
-				s, ok := n.(*ast.SelectorExpr)
-				if !ok {
+				// Look at qualified names only, such as query.MethodExact.
+				selector, isSelector := n.(*ast.SelectorExpr)
+				if !isSelector {
 					return true
 				}
-				of, ok := s.X.(*ast.Ident)
-				if !ok {
+				pkg, isIdent := selector.X.(*ast.Ident)
+				if !isIdent {
 					return true
 				}
-				path, word := imports[of.Name], s.Sel.Name
-				method := (path == "internal/network/btn" || path == "pkg/query") && strings.HasPrefix(word, "Method") &&
-					word != "Method" && word != "Methods"
-				if !method && !parts[path+"."+word] {
+				path, word := imports[pkg.Name], selector.Sel.Name
+				hasMethods := path == "internal/network/btn" || path == "pkg/query"
+				isMethod := hasMethods && strings.HasPrefix(word, "Method") && word != "Method" && word != "Methods"
+				if !isMethod && !isPart[path+"."+word] {
 					return true
 				}
-				for at := range outside {
-					if method && (at == name || strings.HasPrefix(name, at+"/")) {
-						used[at] = true
+
+				for exception := range outside {
+					if isMethod && (exception == name || strings.HasPrefix(name, exception+"/")) {
+						isUsed[exception] = true
 						return true
 					}
 				}
-				t.Errorf("%s names %s.%s", name, of.Name, word)
+				t.Errorf("%s names %s.%s", name, pkg.Name, word)
 				return true
 			})
 		})
 	}
-	for at := range outside {
-		if !used[at] {
-			t.Errorf("%s names no method: it is no exception", at)
+	for exception := range outside {
+		if !isUsed[exception] {
+			t.Errorf("%s names no method: it is no exception", exception)
 		}
 	}
 }
 
-// TestStagesKnowNoMethod: the planner and the aggregator know the tables of methods, and the two interfaces, and no method by itself.
+// ownImports returns the packages of this module that a file imports, as paths from its root, by the names that the file has for them.
+func ownImports(file *ast.File) map[string]string {
+	imports := map[string]string{}
+	for _, i := range file.Imports {
+		path, _ := strconv.Unquote(i.Path.Value)
+		if own, isOwn := strings.CutPrefix(path, module); isOwn {
+			if imports[filepath.Base(own)] = own; i.Name != nil {
+				imports[i.Name.Name] = own
+			}
+		}
+	}
+	return imports
+}
+
+// TestStagesKnowNoMethod: the packages of the planner, the stages and the aggregator import no room of a method, but only the packages that
+// have the tables and interfaces of all methods.
 func TestStagesKnowNoMethod(t *testing.T) {
-	known := []string{"internal/methods", "internal/methods/proposal", "internal/methods/judge", "internal/methods/setting"}
+	deps(t, "cmd/btn") // fills imports
+	allowed := []string{"internal/methods", "internal/methods/proposal", "internal/methods/judge", "internal/methods/setting"}
 	for _, stage := range []string{"internal/answer/plan", "internal/answer/aggregate", "internal/answer/stage", "internal/answer/questions"} {
-		deps(t, "cmd/btn")
 		for _, imported := range imports[module+stage] {
 			path := strings.TrimPrefix(imported, module)
-			if strings.HasPrefix(path, "internal/methods") && !slices.Contains(known, path) {
+			if strings.HasPrefix(path, "internal/methods") && !slices.Contains(allowed, path) {
 				t.Errorf("%s imports %s", stage, path)
 			}
 		}
 	}
 }
 
-// partTypes are the types of parts: those in rooms of methods that have a function Class.
+// partTypes returns the types of parts of all methods, as "PATH.TYPE": the types in rooms of methods that have a method Class.
 func partTypes(t *testing.T) map[string]bool {
 	types := map[string]bool{}
 	for _, path := range list(t, modules[0], "./internal/methods/...") {
 		pkg := strings.TrimPrefix(path, module)
 		files, _ := filepath.Glob(filepath.Join(modules[0], pkg, "*.go"))
 		for _, path := range files {
-			for _, d := range parsed(t, path).Decls {
-				if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "Class" {
-					types[pkg+"."+receiver(f.Recv.List[0].Type)] = true
+			for _, d := range parseFile(t, path).Decls {
+				if f, isFunc := d.(*ast.FuncDecl); isFunc && f.Recv != nil && f.Name.Name == "Class" {
+					types[pkg+"."+receiverName(f.Recv.List[0].Type)] = true
 				}
 			}
 		}
@@ -106,8 +116,8 @@ func partTypes(t *testing.T) map[string]bool {
 	return types
 }
 
-// eachFile visits the files of a folder that are no tests and are not in a room of methods.
-func eachFile(t *testing.T, root string, visit func(name string, file *ast.File)) {
+// forEachFile calls visit with each Go file below a folder that is no test and not in one of rooms, and with its path from the root.
+func forEachFile(t *testing.T, root string, visit func(name string, file *ast.File)) {
 	err := filepath.WalkDir(filepath.Join(modules[0], root), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -118,7 +128,7 @@ func eachFile(t *testing.T, root string, visit func(name string, file *ast.File)
 				return err
 			}
 		}
-		visit(name, parsed(t, path))
+		visit(name, parseFile(t, path))
 		return err
 	})
 	if err != nil {
@@ -126,7 +136,9 @@ func eachFile(t *testing.T, root string, visit func(name string, file *ast.File)
 	}
 }
 
-func parsed(t *testing.T, path string) *ast.File {
+// parseFile returns the syntax tree of a Go file.
+func parseFile(t *testing.T, path string) *ast.File {
+	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// exportData are the files from which the types of the public packages are read, by import path.
+// exportData returns the paths of the files from which the compiler reads the types of the public packages and of those that they depend
+// on, by import path.
 func exportData(t *testing.T) map[string]string {
 	t.Helper()
 	args := []string{"list", "-C", modules[0], "-export", "-deps", "-json=ImportPath,Export"}
@@ -36,93 +37,99 @@ func exportData(t *testing.T) map[string]string {
 	}
 }
 
-// TestNoInternalTypeIsPublic: every type that a public package shows has a name outside of this module.
+// TestNoInternalTypeIsPublic: no type of internal/ can be reached from what a public package exports, unless a public package has an alias
+// for it, so that others can name it.
 func TestNoInternalTypeIsPublic(t *testing.T) {
 	files := exportData(t)
 	load := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
-	found := map[string]*types.Package{}
-	named := map[*types.TypeName]bool{} // internal types with a public name
+
+	// The public packages, and the types that they have an alias for.
+	packages := map[string]*types.Package{}
+	hasAlias := map[*types.TypeName]bool{}
 	for _, pkg := range public {
 		p, err := load.Import(module + "pkg/" + pkg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found[pkg] = p
+		packages[pkg] = p
 		for _, name := range p.Scope().Names() {
-			if of, ok := p.Scope().Lookup(name).(*types.TypeName); ok && of.Exported() && of.IsAlias() {
-				if n, ok := types.Unalias(of.Type()).(*types.Named); ok {
-					named[n.Obj()] = true
+			if object, isType := p.Scope().Lookup(name).(*types.TypeName); isType && object.Exported() && object.IsAlias() {
+				if n, isNamed := types.Unalias(object.Type()).(*types.Named); isNamed {
+					hasAlias[n.Obj()] = true
 				}
 			}
 		}
 	}
+
 	for _, pkg := range public {
-		w := &walk{t: t, named: named, seen: map[types.Type]bool{}}
-		for _, name := range found[pkg].Scope().Names() {
-			if of := found[pkg].Scope().Lookup(name); of.Exported() {
-				w.object(pkg+"."+name, of)
+		c := &typeChecker{t: t, hasAlias: hasAlias, isVisited: map[types.Type]bool{}}
+		for _, name := range packages[pkg].Scope().Names() {
+			if object := packages[pkg].Scope().Lookup(name); object.Exported() {
+				c.checkObject(pkg+"."+name, object)
 			}
 		}
 	}
 }
 
-// walk looks at all types that others can reach.
-type walk struct {
-	t     *testing.T
-	named map[*types.TypeName]bool
-	seen  map[types.Type]bool
+// typeChecker checks all types that importers of a package can reach.
+type typeChecker struct {
+	t         *testing.T
+	hasAlias  map[*types.TypeName]bool // types that a public package has an alias for
+	isVisited map[types.Type]bool
 }
 
-// object looks at what a name stands for.
-func (w *walk) object(place string, of types.Object) {
-	w.look(place, of.Type())
-	named, ok := types.Unalias(of.Type()).(*types.Named)
-	if _, isType := of.(*types.TypeName); !ok || !isType {
+// checkObject checks the type of an exported name. If the name is that of a type, it also checks what the type is made of and its exported
+// methods. place is the name for messages.
+func (c *typeChecker) checkObject(place string, object types.Object) {
+	c.checkType(place, object.Type())
+	named, isNamed := types.Unalias(object.Type()).(*types.Named)
+	if _, isType := object.(*types.TypeName); !isNamed || !isType {
 		return
 	}
-	w.look(place, named.Underlying())
+	c.checkType(place, named.Underlying())
 	for m := range named.Methods() {
 		if m.Exported() {
-			w.look(place+"."+m.Name(), m.Type())
+			c.checkType(place+"."+m.Name(), m.Type())
 		}
 	}
 }
 
-// look follows a type to those that it is made of.
-func (w *walk) look(place string, of types.Type) {
-	if of = types.Unalias(of); w.seen[of] {
+// checkType fails the test if a type is of internal/ and has no alias, and checks the types that it is made of: elements, exported fields,
+// parameters and so on. place says where the type was found.
+func (c *typeChecker) checkType(place string, t types.Type) {
+	if t = types.Unalias(t); c.isVisited[t] {
 		return
 	}
-	w.seen[of] = true
-	switch of := of.(type) {
+	c.isVisited[t] = true
+	switch t := t.(type) {
 	case *types.Named:
-		if p := of.Obj().Pkg(); p != nil && strings.HasPrefix(p.Path(), module+"internal/") && !w.named[of.Obj()] {
-			w.t.Errorf("%s shows %s", place, of)
+		if p := t.Obj().Pkg(); p != nil && strings.HasPrefix(p.Path(), module+"internal/") && !c.hasAlias[t.Obj()] {
+			c.t.Errorf("%s shows %s", place, t)
 		}
-		for arg := range of.TypeArgs().Types() {
-			w.look(place, arg)
+		for arg := range t.TypeArgs().Types() {
+			c.checkType(place, arg)
 		}
 	case *types.Map:
-		w.look(place, of.Key())
-		w.look(place, of.Elem())
+		c.checkType(place, t.Key())
+		c.checkType(place, t.Elem())
 	case interface{ Elem() types.Type }: // pointers, slices, arrays, channels
-		w.look(place, of.Elem())
+		c.checkType(place, t.Elem())
 	case *types.Struct:
-		for f := range of.Fields() {
+		for f := range t.Fields() {
 			if f.Exported() || f.Embedded() {
-				w.look(place+"."+f.Name(), f.Type())
+				c.checkType(place+"."+f.Name(), f.Type())
 			}
 		}
 	case *types.Interface:
-		for m := range of.Methods() {
-			w.look(place+"."+m.Name(), m.Type())
+		for m := range t.Methods() {
+			c.checkType(place+"."+m.Name(), m.Type())
 		}
 	case *types.Signature:
-		w.look(place, of.Params())
-		w.look(place, of.Results())
+		c.checkType(place, t.Params())
+		c.checkType(place, t.Results())
 	case *types.Tuple:
-		for v := range of.Variables() {
-			w.look(place, v.Type())
+		for v := range t.Variables() {
+			c.checkType(place, v.Type())
 		}
 	}
 }

@@ -27,13 +27,14 @@ import (
 var (
 	schedules = flag.Int("schedules", 40, "number of schedules")
 	processes = flag.Int("processes", 1, "number of processes that run them; of several each has one processor")
-	first     = flag.Uint64("seed", 1, "seed of the first schedule")
-	tell      = flag.Bool("tell", false, "print all transcripts")
+	firstSeed = flag.Uint64("seed", 1, "seed of the first schedule")
+	tellAll   = flag.Bool("tell", false, "print all transcripts")
 )
 
+// TestMain gives the workers a clock that faults can move, and one spare heap for all schedules, instead of one for each.
 func TestMain(m *testing.M) {
-	bus.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	workers.SpareHeap(len(stage.Names())) // one for all schedules, which would else clear theirs
+	bus.Clock = func() time.Time { return time.Now().Add(time.Duration(clockOffset.Load())) }
+	workers.SpareHeap(len(stage.Names()))
 	os.Exit(m.Run())
 }
 
@@ -43,12 +44,12 @@ type example struct {
 	want    []query.Result
 }
 
-// examples returns requests of several kinds, each of several tasks.
+// examples returns four requests about grids, which have one to three queries. The first is larger than 8 KiB, the others are small.
 var examples = sync.OnceValue(func() (all []example) {
 	for seed, s := range []query.Settings{{}, {}, {Method: query.MethodTruncated}, {}} {
 		side := 3
 		s.Budget = 1e6 // a late job's plan, of many tasks, has no more work for all its time
-		if seed == 0 { // one that is larger than messages of 8 KiB
+		if seed == 0 {
 			side, s.Budget = 12, 1e8
 		}
 		m, err := generate.Grid(side, side, generate.Ising{Delta: 0.5, Seed: uint64(seed)})
@@ -75,76 +76,78 @@ var examples = sync.OnceValue(func() (all []example) {
 // TestSchedules: every stored job has exactly one answer, the right one, in time, whatever is lost or dies on the way.
 func TestSchedules(t *testing.T) {
 	if *processes > 1 {
-		divided(t)
+		runInProcesses(t)
 		return
 	}
-	examples()
-	const enough = 3   // transcripts of violations
-	const bubbles = 64 // schedules from which two bubbles are made, one for those with small messages
+	examples()          // before virtual time begins
+	const maxFailed = 3 // schedules with violations after which the test ends
+	const batch = 64    // schedules from which two bubbles are made, one for those with small messages
 	failed := 0
-	tells := func(o outcome) {
-		if *tell {
+	report := func(o outcome) {
+		if *tellAll {
 			t.Logf("seed %d:\n%s", o.seed, o.transcript())
 		}
-		if len(o.wrong) > 0 {
+		if len(o.violations) > 0 {
 			failed++
 			t.Errorf("seed %d (-run TestSchedules -seed %d -schedules 1):\n%s\n\ntranscript:\n%s",
-				o.seed, o.seed, strings.Join(o.wrong, "\n"), o.transcript())
+				o.seed, o.seed, strings.Join(o.violations, "\n"), o.transcript())
 		}
 	}
-	for from := *first; from < *first+uint64(*schedules) && failed < enough; from += bubbles {
-		var large, small []uint64
-		for seed := from; seed < min(from+bubbles, *first+uint64(*schedules)); seed++ {
-			if ratesOf(seed).small {
+	end := *firstSeed + uint64(*schedules)
+	for start := *firstSeed; start < end && failed < maxFailed; start += batch {
+		var large, small []uint64 // seeds by the size of messages
+		for seed := start; seed < min(start+batch, end); seed++ {
+			if ratesOf(seed).isSmall {
 				small = append(small, seed)
 			} else {
 				large = append(large, seed)
 			}
 		}
-		simulate(t, large, tells)
-		simulate(t, small, tells)
+		simulate(t, large, report)
+		simulate(t, small, report)
 	}
 }
 
-// divided has other processes run the schedules, each on one processor: bubbles of one process would share the client library's pool. A
-// process ends after some schedules, for ended bubbles leave memory behind, and collecting that takes longer and longer.
-func divided(t *testing.T) {
-	const most = 1024 // schedules of a process
-	var all sync.WaitGroup
+// runInProcesses has several processes run the schedules, each on one processor: bubbles of one process would share the client library's
+// pool. A process ends after some schedules and another follows, since ended bubbles leave memory behind, and collecting that takes ever
+// longer.
+func runInProcesses(t *testing.T) {
+	const perProcess = 1024 // schedules of a process
+	var runners sync.WaitGroup
 	var next atomic.Int64
 	for range *processes {
-		all.Go(func() {
+		runners.Go(func() {
 			for !t.Failed() {
-				from := int(next.Add(most)) - most
-				if from >= *schedules {
+				start := int(next.Add(perProcess)) - perProcess
+				if start >= *schedules {
 					return
 				}
 				c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSchedules$", "-test.timeout=0",
-					fmt.Sprint("-test.v=", *tell), fmt.Sprint("-tell=", *tell),
-					fmt.Sprint("-schedules=", min(most, *schedules-from)), fmt.Sprint("-seed=", *first+uint64(from)))
+					fmt.Sprint("-test.v=", *tellAll), fmt.Sprint("-tell=", *tellAll),
+					fmt.Sprint("-schedules=", min(perProcess, *schedules-start)), fmt.Sprint("-seed=", *firstSeed+uint64(start)))
 				c.Env = append(os.Environ(), "GOMAXPROCS=1")
 				out, err := c.CombinedOutput()
 				if err != nil {
 					t.Error(err)
 				}
-				if err != nil || *tell {
+				if err != nil || *tellAll {
 					t.Log(string(out))
 				}
 			}
 		})
 	}
-	all.Wait()
+	runners.Wait()
 }
 
-// scripted runs a schedule with fates of its own: play submits jobs and looks at their answers.
-func scripted(t *testing.T, s *schedule, play func(ctx context.Context, t *testing.T, c *client.Client)) {
+// runScripted runs a schedule whose script decides the fates of events. play submits jobs and checks their answers.
+func runScripted(t *testing.T, s *schedule, play func(ctx context.Context, t *testing.T, c *client.Client)) {
 	t.Helper()
-	bubble(t, s.small, func(t *testing.T) {
+	runInBubble(t, s.isSmall, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
 		s.begin(ctx, t)
 		ended := make(chan struct{})
-		go s.disturb(ctx, ended)
+		go s.runActions(ctx, ended)
 		play(ctx, t, s.client)
 		if t.Failed() {
 			t.Log("transcript:\n" + s.transcript())
@@ -154,43 +157,46 @@ func scripted(t *testing.T, s *schedule, play func(ctx context.Context, t *testi
 	})
 }
 
-// TestSweeperSeesPastABusyLane: a job whose partial is lost is started again though reparam does not come to an end with an earlier one.
+// TestSweeperSeesPastABusyLane: the sweeper starts a job again whose partial is lost, even while an earlier job never gets through reparam.
 func TestSweeperSeesPastABusyLane(t *testing.T) {
-	several := examples()[3] // of three tasks
-	s, lost := &schedule{rates: rates{swept: true}}, false
+	threeTasks := examples()[3]
+	s, isLost := &schedule{rates: rates{isSwept: true}}, false
 	s.script = func(e memlog.Event) (f memlog.Fate) {
 		f.Lose = e.Kind == memlog.Delivered && e.Consumer == "reparam" && strings.HasSuffix(e.Subject, ".job-busy")
-		if e.Kind == memlog.Delivered && e.Stream == "BTN_PARTIAL" && !lost {
-			lost = true
-			s.soon(func() { s.purge(e.Stream, e.Subject) })
+
+		// The first partial vanishes.
+		if e.Kind == memlog.Delivered && e.Stream == "BTN_PARTIAL" && !isLost {
+			isLost = true
+			s.doSoon(func() { s.purge(e.Stream, e.Subject) })
 		}
 		return f
 	}
-	scripted(t, s, func(ctx context.Context, t *testing.T, c *client.Client) {
-		busy, w := several.request, several.request
+	runScripted(t, s, func(ctx context.Context, t *testing.T, c *client.Client) {
+		busy, w := threeTasks.request, threeTasks.request
 		busy.Job, w.Job = "job-busy", "job-lost"
 		if _, err := c.Submit(ctx, busy); err != nil {
 			t.Error(err)
 		}
-		if err := s.job(ctx, w, 0, several.want); err != nil {
+		if err := s.runJob(ctx, w, 0, threeTasks.want); err != nil {
 			t.Error(err)
 		}
-		if !lost {
+		if !isLost {
 			t.Error("no partial was lost")
 		}
 	})
 }
 
-// TestALateTaskEndsByItsDeadline: a job whose task comes late, and whose timer does nothing, is ended by the sweeper.
+// TestALateTaskEndsByItsDeadline: the sweeper ends a job whose tasks are not delivered in its first second, and whose deadline's message is
+// never delivered.
 func TestALateTaskEndsByItsDeadline(t *testing.T) {
-	s := &schedule{rates: rates{swept: true}, tries: 5}
+	s := &schedule{rates: rates{isSwept: true}, maxDeliveries: 5}
 	s.script = func(e memlog.Event) (f memlog.Fate) {
 		f.Lose = e.Kind == memlog.Delivered &&
 			(e.Stream == "BTN_DEADLINE" || e.Stream == "BTN_TASK" && time.Since(s.began) < time.Second)
 		return f
 	}
-	scripted(t, s, func(ctx context.Context, t *testing.T, c *client.Client) {
-		w := examples()[1].request // of one task, whose tries leave no marks
+	runScripted(t, s, func(ctx context.Context, t *testing.T, c *client.Client) {
+		w := examples()[1].request // of one task, whose failed deliveries leave nothing behind
 		w.Job, w.DeadlineMS = "job-late", 500
 		if _, err := c.Submit(ctx, w); err != nil {
 			t.Error(err)
@@ -206,13 +212,13 @@ func TestALateTaskEndsByItsDeadline(t *testing.T) {
 	})
 }
 
-// TestALateJobWhoseAnswerIsLost: the sweeper ends a late job again whose tasks wait for a timer that went off.
+// TestALateJobWhoseAnswerIsLost: if the answer of a job that ended by its deadline is lost, the sweeper ends the job again.
 func TestALateJobWhoseAnswerIsLost(t *testing.T) {
-	s := &schedule{rates: rates{swept: true}, tries: 5}
+	s := &schedule{rates: rates{isSwept: true}, maxDeliveries: 5}
 	s.script = func(e memlog.Event) memlog.Fate {
 		return memlog.Fate{Lose: e.Kind == memlog.Delivered && e.Stream == "BTN_TASK" && time.Since(s.began) < time.Second}
 	}
-	scripted(t, s, func(ctx context.Context, t *testing.T, c *client.Client) {
+	runScripted(t, s, func(ctx context.Context, t *testing.T, c *client.Client) {
 		w := examples()[1].request
 		w.Job, w.DeadlineMS = "job-late", 500
 		if _, err := c.Submit(ctx, w); err != nil {
@@ -225,8 +231,10 @@ func TestALateJobWhoseAnswerIsLost(t *testing.T) {
 				t.Errorf("%+v, %v", a, err)
 				return
 			}
-			s.purge("BTN_ANSWER", wire.AnswerSubject(w.Job)) // before the virtual time goes on, and the sweeper sees it
-			if err := s.own.Flush(); err != nil {
+
+			// Lose the answer before virtual time goes on and the sweeper sees it.
+			s.purge("BTN_ANSWER", wire.AnswerSubject(w.Job))
+			if err := s.connection.Flush(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -236,25 +244,26 @@ func TestALateJobWhoseAnswerIsLost(t *testing.T) {
 	})
 }
 
-// TestAPieceThatSeemsLost: a large model is read though a replica that lags has none of its pieces at first.
+// TestAPieceThatSeemsLost: a large model, which is stored in pieces, is read even if the first two reads find no piece, as on a replica
+// that lags.
 func TestAPieceThatSeemsLost(t *testing.T) {
-	s, read := &schedule{rates: rates{stale: 1, small: true}}, 0
+	s, reads := &schedule{rates: rates{stale: 1, isSmall: true}}, 0
 	s.script = func(e memlog.Event) (f memlog.Fate) {
 		if e.Stream == "BTN_BLOB" && e.Kind == memlog.Read {
-			read++
-			f.Lose = read <= 2
+			reads++
+			f.Lose = reads <= 2
 		}
 		return f
 	}
-	scripted(t, s, func(ctx context.Context, t *testing.T, _ *client.Client) {
+	runScripted(t, s, func(ctx context.Context, t *testing.T, _ *client.Client) {
 		large := examples()[0]
 		w := large.request
 		w.Job = "job-large"
-		if err := s.job(ctx, w, 0, large.want); err != nil {
+		if err := s.runJob(ctx, w, 0, large.want); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(s.began); read < 3 || took > time.Minute {
-			t.Errorf("%d reads of blobs, %v", read, took)
+		if took := time.Since(s.began); reads < 3 || took > time.Minute {
+			t.Errorf("%d reads of blobs, %v", reads, took)
 		}
 	})
 }
