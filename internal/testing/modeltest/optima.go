@@ -38,10 +38,10 @@ func denoise(n int, sigma float64, seed uint64) (*factorgraph.Model, error) {
 				nearest, distance = k, d
 			}
 		}
-		seen := float64(nearest%greys) + sigma*r.NormFloat64()
+		noisy := float64(nearest%greys) + sigma*r.NormFloat64()
 		entries := b.addTable(i)
 		for grey := range entries {
-			entries[grey] = math.Exp(-(seen - float64(grey)) * (seen - float64(grey)) / (2 * sigma * sigma))
+			entries[grey] = math.Exp(-(noisy - float64(grey)) * (noisy - float64(grey)) / (2 * sigma * sigma))
 		}
 	}
 

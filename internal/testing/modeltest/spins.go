@@ -15,13 +15,21 @@ type graph func(size int, r *rand.Rand) (n int, edges [][2]int)
 // law draws one field or coupling of a model of n spins from a distribution of this strength.
 type law func(r *rand.Rand, n int, strength float64) float64
 
-// The laws: a constant, U(−a, a), N(0, σ²), N(0, σ²/n), and ±x with probability ½ each.
-func constantLaw(_ *rand.Rand, _ int, x float64) float64   { return x }
-func uniformLaw(r *rand.Rand, _ int, a float64) float64    { return uniform(r, a) }
+// constantLaw returns x.
+func constantLaw(_ *rand.Rand, _ int, x float64) float64 { return x }
+
+// uniformLaw draws from U(−a, a).
+func uniformLaw(r *rand.Rand, _ int, a float64) float64 { return uniform(r, a) }
+
+// normalLaw draws from N(0, σ²).
 func normalLaw(r *rand.Rand, _ int, sigma float64) float64 { return sigma * r.NormFloat64() }
+
+// sherringtonLaw draws from N(0, σ²/n), so that the couplings of one spin with all others add up to a finite variance.
 func sherringtonLaw(r *rand.Rand, n int, sigma float64) float64 {
 	return sigma * r.NormFloat64() / math.Sqrt(float64(n))
 }
+
+// randomSign draws +x or −x, with probability ½ each.
 func randomSign(r *rand.Rand, _ int, x float64) float64 { return x * float64(1-2*r.IntN(2)) }
 
 // withStrength returns the law l at a fixed strength, instead of that of the model.
@@ -74,9 +82,14 @@ func lattice(periodic bool, sides ...int) (n int, edges [][2]int) {
 	return n, edges
 }
 
+// square returns an open grid of side × side vertices.
 func square(side int, _ *rand.Rand) (int, [][2]int) { return openLattice(side, side) }
-func slab(side int, _ *rand.Rand) (int, [][2]int)   { return openLattice(side, 4, 4) }
-func torus(side int, _ *rand.Rand) (int, [][2]int)  { return periodicLattice(side, side, side) }
+
+// slab returns an open grid of side × 4 × 4 vertices.
+func slab(side int, _ *rand.Rand) (int, [][2]int) { return openLattice(side, 4, 4) }
+
+// torus returns a periodic grid of side³ vertices.
+func torus(side int, _ *rand.Rand) (int, [][2]int) { return periodicLattice(side, side, side) }
 
 // triangles returns a grid of side × side vertices with one diagonal in each square.
 func triangles(side int, _ *rand.Rand) (int, [][2]int) {

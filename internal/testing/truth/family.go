@@ -153,9 +153,9 @@ func (d *drawer) paths(c *Case) Truth {
 
 	// The last variable prefers 1: by a factor of up to 1e300, and in half of the cases by 2^(bitsPerStep·n) as well, which undoes what
 	// all steps took away and may exceed the range of float64.
-	last := dense([]int{2}, modeltest.Pick(d.Rand, 0, math.SmallestNonzeroFloat64, 1e-300), 1)
-	c.addFactor(last, n-1)
-	g.unary[n-1] = oracle.ExactEntries(last)
+	preference := dense([]int{2}, modeltest.Pick(d.Rand, 0, math.SmallestNonzeroFloat64, 1e-300), 1)
+	c.addFactor(preference, n-1)
+	g.unary[n-1] = oracle.ExactEntries(preference)
 	if d.Chance(0.5) {
 		t := &tensor.Symmetric{Shape: []int{2}, Levels: countspace.TwoLevels([]int{2}),
 			Values: scaled.Vector{Mant: []float64{1, 1}, Exp: []int64{0, int64(bitsPerStep * n)}}}
