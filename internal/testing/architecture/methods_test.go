@@ -24,8 +24,8 @@ var outside = map[string]string{
 // rooms are where methods, and what is public about them, may be named.
 var rooms = []string{"internal/methods", "internal/network/btn", "pkg", "cmd/btn", "lab"}
 
-// TestAMethodIsARoom: outside the rooms of methods no file names a type of their parts, such as descent.Descent, or a constant of a method, such
-// as query.MethodExact; the files of outside may name the latter.
+// TestAMethodIsARoom: outside the rooms of methods no file names a type of their parts, such as descent.Descent, or a constant of a method,
+// such as query.MethodExact; the files of outside may name the latter.
 func TestAMethodIsARoom(t *testing.T) {
 	isPart := partTypes(t)
 	isUsed := map[string]bool{} // exceptions of outside that name a method

@@ -71,11 +71,11 @@ type Value struct {
 	Slices    int64       // their number
 }
 
-// Assigned is an engine's assignments.
+// Assigned is what an engine's Assign returns.
 type Assigned struct {
-	Best  []int // a value per variable; nil where Z is 0
-	Ln    float64
-	Drawn [][]int
+	Best  []int   // the most probable assignment, a value for each variable; nil if Z is 0
+	Ln    float64 // ln of the weight of Best
+	Drawn [][]int // assignments drawn from the distribution of the model
 }
 
 // ErrDeclined is returned by an engine that leaves a problem to others. It must not be the rule.
