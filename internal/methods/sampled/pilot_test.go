@@ -121,7 +121,7 @@ func TestPilotsThatAreCutShort(t *testing.T) {
 	}
 	none, cut := 0, 0
 	for looks := 0; ; looks += 1 + looks/8 {
-		along, whole, err := Choose(enginetest.ContextEndingAfter(looks, context.DeadlineExceeded), chains, s)
+		along, whole, err := ChooseSampling(enginetest.ContextEndingAfter(looks, context.DeadlineExceeded), chains, s)
 		if err != nil {
 			if none++; !proposal.IsLate(err) {
 				t.Fatalf("after %d looks: %v", looks, err)

@@ -70,7 +70,7 @@ type worker struct {
 	net      *btn.Network
 	settings query.Settings
 	memo     planMemory
-	known    plan.Known // facts about the network that planning has found
+	known    plan.NetworkMemory // facts about the network that planning has found
 }
 
 // planMemory has encoded plans by their keys. It is a proposal.Memo.

@@ -182,7 +182,7 @@ func TestLogical(t *testing.T) {
 		add(2, 0)
 	}
 	some := enginetest.NewProblem(t, m, factorgraph.Evidence{}, reparam.Options{}, 1).Base
-	if !logic.Logical(clauses, 1) || !logic.Logical(some, 0.25) || logic.Logical(some, 0.26) {
+	if !logic.IsLogical(clauses, 1) || !logic.IsLogical(some, 0.25) || logic.IsLogical(some, 0.26) {
 		t.Errorf("%d of %d factors have a zero", long, long+positive)
 	}
 }
