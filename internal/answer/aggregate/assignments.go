@@ -109,8 +109,9 @@ func (r *estimate) bestAssignments() (best map[btn.Ask]*btn.Found, searches map[
 	return best, searches
 }
 
-// noAssignmentError returns the error of a query for which no assignment of a kind was found. The code is OverBudget if searches ended
-// with a bound on the weight of any assignment, and Unsupported otherwise: Z is not 0, so the weights were lost in float64.
+// noAssignmentError returns the error of a query with Z ≠ 0 for which the searches for an assignment, of the kind that ask says, found
+// none. If a search ended with a finite bound on ln of the weight of any assignment, the code is OverBudget. Otherwise the code is
+// Unsupported: since Z is not 0, the weights were lost in float64.
 func noAssignmentError(ask btn.Ask, searches []*btn.Found) *query.ErrorInfo {
 	bound := math.Inf(-1)
 	for _, f := range searches {
@@ -156,12 +157,16 @@ func (r *estimate) raiseToWeight(lower float64, total *Total) {
 	total.Marginals, total.Joint, total.Derivatives, total.TargetDerivatives = nil, nil, nil, nil
 }
 
-// answerBySearch answers a demand for one assignment by what searches have found, without Z. answer is a copy of total, which has no answer
-// yet, with the assignment filled in. ok is false if the demand wants anything else, or if no assignment was found. It is also false if no
-// search has proved its assignment, unless the deadline has come and values are missing (isIncomplete). Z is left open even if its values
-// have arrived, since it is chance which ones have.
+// answerBySearch answers a demand for one assignment by what searches have found, without Z. total has no answer yet; answer is a copy of
+// it with the assignment filled in. isIncomplete states that values of parts are missing. ok is false in three cases:
+//
+//   - the demand wants anything else, so that there are no searches
+//   - the searches found no assignment
+//   - no search proved its assignment to be the best, and the query need not end yet: no value is missing, or the deadline has not come.
+//
+// The answer has no Z, even if values of parts for Z have arrived: which ones have is chance.
 func (in *Input) answerBySearch(total Total, parts []partValue, isIncomplete bool) (answer Total, ok bool) {
-	search, isProved := in.searchResult(parts)
+	search, isProved := in.searchResult(parts) // nil: the demand wants anything else, or no search has ended
 	isLate := isIncomplete && in.IsDeadlineOver
 	if search == nil || !isProved && !isLate {
 		return total, false
@@ -171,6 +176,7 @@ func (in *Input) answerBySearch(total Total, parts []partValue, isIncomplete boo
 		return total, false
 	}
 	result := &answer.Result
+	// Remove what total states of an estimate of Z and of the error of missing values.
 	result.Status, result.Components, result.Error = query.StatusOK, 0, nil
 	warning := btn.ProvedWithoutZ
 	if !isProved {
@@ -189,8 +195,8 @@ func (in *Input) isProvedBySearch() bool {
 }
 
 // searchResult returns an estimate whose findings are those of all searches. It returns nil if the query wants draws or several kinds of
-// assignments, or if no search has ended. isProved reports whether no Z is needed: the best assignment is proved, and the query wants
-// nothing else.
+// assignments, or if no search has ended. isProved reports whether no Z is needed: the best assignment is proved, which means that no other
+// may be better (not Relaxed), and the query wants nothing else (Alone).
 func (in *Input) searchResult(parts []partValue) (result *estimate, isProved bool) {
 	if parts == nil {
 		return nil, false

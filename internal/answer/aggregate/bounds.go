@@ -62,6 +62,7 @@ func certificateBounds(c *query.Certificate) *query.Bounds {
 	if c == nil {
 		return nil
 	}
+	// Level 1: the interval holds with certainty.
 	b := &query.Bounds{Upper: finite(c.LnUpper + judge.RoundingMargin(c.LnUpper)), Level: 1, How: "Cauchy–Schwarz"}
 	if c.LnLower != nil {
 		b.Lower = finite(*c.LnLower - judge.RoundingMargin(*c.LnLower))

@@ -28,9 +28,10 @@ type estimate struct {
 	err               *query.ErrorInfo // why there is no value; nil if there is one
 }
 
-// evaluate computes an estimate from the values of its parts. If the quality of the estimate is not known, the judge of its rule computes
-// it, and may also use the estimates that were added to the sequence before. isComplete is false if the values of some parts have not
-// arrived; the estimate is not to be used then.
+// evaluate computes an estimate from the values of its parts: the sum Z of the parts that are shares of Z, and the findings of the parts
+// that search assignments. If the quality of the estimate is known (e.Quality), sumKnown adds the shares. Otherwise the judge of its rule
+// does (sumJudged), which may also use the estimates that were added to the sequence before. If a part or the sum fails, r.err is the
+// error. isComplete is false if the values of some parts have not arrived; then the estimate is not to be used.
 func (g *sequence) evaluate(e *btn.Estimate, values []partValue) (r *estimate, isComplete bool) {
 	r = &estimate{Estimate: judge.Estimate{Plan: e}}
 	if len(e.Parts) > 0 {
@@ -51,7 +52,7 @@ func (g *sequence) evaluate(e *btn.Estimate, values []partValue) (r *estimate, i
 		r.Flops += p.value.Flops
 		if ask := e.Parts[i].About().Finds; ask != "" {
 			r.findings = append(r.findings, finding{ask, p.value})
-			r.Components--
+			r.Components-- // the part is no component of Z
 		} else {
 			r.Parts = append(r.Parts, p.value)
 		}
@@ -59,7 +60,7 @@ func (g *sequence) evaluate(e *btn.Estimate, values []partValue) (r *estimate, i
 
 	// Z of the shares.
 	switch {
-	case r.err != nil:
+	case r.err != nil: // of a part: there is no sum
 	case e.Quality != nil:
 		r.err = r.sumKnown(g.IsUnsure)
 	default:

@@ -72,12 +72,13 @@ func (g *sequence) collectStatements() (list []judge.Statement, complete *judge.
 	return list, nil
 }
 
-// leastUncertain returns the statement with the smallest uncertainty, the first one of equals. ok is false if there is no statement.
+// leastUncertain returns the statement with the smallest uncertainty, the first one of equals. ok is false if no statement counts.
 //
-//   - An uncertainty counts as at most the distance from ln Z to the farther bound (judge.Bounds.Reach). A method that states none has
-//     this one. Without two bounds it comes last.
-//   - A method that misses weight does not count if another one surpasses it (isSurpassed).
-//   - A statement that bounds exclude does not count if there is a statement that they do not exclude.
+//   - An uncertainty counts as at most the distance from the statement's ln Z to the farther of the two bounds (FartherDistance). If a
+//     method states no uncertainty, that distance counts as its uncertainty. If one of the bounds is missing, the statement comes last.
+//   - A statement of a method that misses weight does not count if another method surpasses it (isSurpassed).
+//   - A statement that the bounds exclude, since its whole interval is outside of them, does not count if another statement has an
+//     uncertainty and is not excluded.
 func (g *sequence) leastUncertain() (answer judge.Statement, ok bool) {
 	isSound := func(s judge.Statement) bool { return s.Uncertainty != nil && !g.excludes(s) }
 	isAnySound := slices.ContainsFunc(g.statements, isSound)

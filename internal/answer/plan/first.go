@@ -48,8 +48,9 @@ const (
 // Chosen: some microseconds; a plan of more takes longer than a sweep of belief propagation, as a rule.
 const uninsuredFlops = 1e5
 
-// Insure returns how a job with these plans has to be insured by a first answer: as Insured if a plan grows or takes more than a share of
-// the budget, otherwise as InsuredBySweep if a plan takes more than uninsuredFlops.
+// Insure returns how a job with these plans has to be insured by a first answer of belief propagation, in case that the plans end too late.
+// It is Insured if a demand has no plan, if a plan grows, or if one takes more than InsuredShare of the budget. Otherwise it is
+// InsuredBySweep, which stands for one sweep of messages, if a plan takes more than uninsuredFlops, and Uninsured if none does.
 func Insure(assignments []btn.Assignment, s query.Settings) Insurance {
 	insurance := Uninsured
 	for _, a := range assignments {
@@ -57,7 +58,7 @@ func Insure(assignments []btn.Assignment, s query.Settings) Insurance {
 			return Insured
 		}
 		cost := &a.Plan.Estimates[0].Cost
-		if a.Cost != nil {
+		if a.Cost != nil { // the price under the evidence of the query
 			cost = a.Cost
 		}
 		switch {

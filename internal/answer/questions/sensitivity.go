@@ -31,9 +31,10 @@ var sensitivity = kind{
 	answer: answerSensitivity,
 }
 
-// answerSensitivity writes the sensitivity that a query asks for, from the derivatives of Z and Z_t by the numbers of all factors, which
-// lie factor by factor. It writes only a warning if P is no probability, or if derivatives are missing. It does nothing if the query does
-// not ask for it.
+// answerSensitivity writes the sensitivity that a query asks for: how the probability P = Z_t/Z of its target changes with the numbers θ of
+// the factors. Z_t is the part of Z in which the target holds. The derivatives of Z and Z_t by θ are in one list each, factor by factor. If
+// P is no probability, or if derivatives are missing, it writes only a warning. If the query does not ask for the sensitivity, it does
+// nothing.
 func answerSensitivity(a *answer) {
 	if a.asked.Query.Sensitivity == nil || a.total.TargetDerivatives == nil {
 		return
@@ -62,9 +63,9 @@ func answerSensitivity(a *answer) {
 			return
 		}
 		f := factorSensitivity{core: &cores[c], factor: c, p: out.P}
-		f.totalSlope, f.targetSlope = f.divide(dTotal[:n], nil, z), f.divide(dTarget[:n], nil, z)
-		f.totalShare, f.targetShare = f.divide(dTotal[:n], theta, z), f.divide(dTarget[:n], theta, z)
-		f.report(out)
+		f.totalSlope, f.targetSlope = f.divide(dTotal[:n], nil, z), f.divide(dTarget[:n], nil, z)     // ∂Z/∂θ / Z and ∂Z_t/∂θ / Z
+		f.totalShare, f.targetShare = f.divide(dTotal[:n], theta, z), f.divide(dTarget[:n], theta, z) // θ times that
+		f.report(out)                                                                                 // sets hasOverflow and unranked
 		hasOverflow = hasOverflow || f.hasOverflow
 		unranked += f.unranked
 		dTotal, dTarget = dTotal[n:], dTarget[n:]
@@ -84,6 +85,7 @@ func answerSensitivity(a *answer) {
 		a.warn(
 			fmt.Sprintf("%d numbers are not ranked: in their ranges Z cancels as far as rounding or leaves float64, or P leaves 0 to 1", unranked))
 	}
+	// The swings: how far P moves when one number goes through its range. Only the widest stay.
 	byDescendingWidth := func(x, y query.Swing) int { return cmp.Compare(y.High-y.Low, x.High-x.Low) }
 	slices.SortStableFunc(out.Tornado, byDescendingWidth)
 	out.Tornado = slices.Clip(out.Tornado[:min(len(out.Tornado), target.Top)])

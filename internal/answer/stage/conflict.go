@@ -189,12 +189,13 @@ func (s *conflictSearch) evidenceOf(set []bool) (e factorgraph.Evidence) {
 	return e
 }
 
-// isZeroUnder answers a query for Z under evidence by the exact methods, and reports whether it is 0. ok is false if there is no exact
-// answer, or if its plan has more than conflictTests parts.
+// isZeroUnder answers a query for Z under evidence by the exact methods, and reports whether Z is 0. It goes through the stages of an
+// answer: it learns a plan, cuts it into chunks of parts, contracts them and aggregates their values. ok is false if there is no exact
+// answer, or if the plan has more than conflictTests parts.
 func (s *conflictSearch) isZeroUnder(e factorgraph.Evidence) (isZero, ok bool) {
 	queries := []query.Query{{Evidence: e}}
 	settings := query.Settings{Method: query.MethodExact, Memory: s.options.Memory}
-	assignments, err := Learn(s.ctx, s.net, queries, settings, nil, &s.known)
+	assignments, err := Learn(s.ctx, s.net, queries, settings, nil, &s.known) // nil: no memo of plans
 	if err != nil || assignments[0].Error != nil || assignments[0].Plan.PartCount() > conflictTests {
 		return false, false
 	}

@@ -116,9 +116,9 @@ func HasAnswer(results []query.Result) bool {
 	return slices.ContainsFunc(results, func(r query.Result) bool { return r.Status == query.StatusOK })
 }
 
-// ReplaceFailures returns a copy of results in which each failure is replaced by the result of FirstResults (first) for the same query,
-// with the failure as a warning. A failure stays if FirstResults has no answer to the query either, if the model or the question is at
-// fault, or if somebody cancelled. If the two lists are of different lengths, results is returned as it is.
+// ReplaceFailures returns a copy of results in which each failure is replaced by the result in first, a list of FirstResults, for the same
+// query. The message of the failure becomes a warning. A failure stays if first has no answer to the query either, if the model or the
+// question is at fault, or if somebody cancelled. If the lists have different lengths, results is returned as it is.
 func ReplaceFailures(results, first []query.Result) []query.Result {
 	if len(results) != len(first) {
 		return results

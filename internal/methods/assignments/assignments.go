@@ -69,8 +69,9 @@ func mayWeigh(ask proposal.Ask) bool {
 	return ask.Samples > 0 && ask.Best == 0 && len(ask.Map) == 0 && len(ask.Joint) == 0 && !ask.IsParametric()
 }
 
-// proposeWeighted proposes weighted samples, or exact ones if the evidence leaves nothing to draw. Under a deadline it adds the value of
-// belief propagation as a witness.
+// proposeWeighted proposes weighted samples. If the evidence leaves nothing to draw (ProposeStates returns nil), it proposes exact samples.
+// Under a deadline it also runs belief propagation: if that ends in several states, the assignment reports them, since weighted samples
+// may reach only one of them.
 func proposeWeighted(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	found, err := sampled.ProposeStates(ctx, j, ask)
 	if found != nil && err == nil && proposal.HasDeadline(ctx) {

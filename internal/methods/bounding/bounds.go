@@ -23,9 +23,10 @@ import (
 // bucketWeights are the weights with which lower bounds are tried (minibuckets.Run).
 var bucketWeights = []float64{0.1, 1}
 
-// Contract implements contraction.Contractor: it computes the bounds of the part's kind. The value has bounds of ln Z, −Inf and +Inf if
-// there are none, and neither Z nor anything that is wanted. If Masked is set, the network is simplified without the evidence, which then
-// sets entries to 0 (a mask).
+// Contract implements contraction.Contractor: it computes the bounds of the part's kind. The value has bounds of ln Z, but neither Z nor
+// anything that is wanted. A lower bound of −Inf or an upper bound of +Inf says nothing. q.Shape has to be the shape of the simplified
+// network. If q.Masked is set, the network is simplified without the evidence, and the evidence is put in afterwards by setting entries to
+// 0 (a mask), so that the shape is the same for all evidence.
 func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (btn.Value, error) {
 	if q.Kind == Messages {
 		return boundByMessages(ctx, p, q)
@@ -48,7 +49,7 @@ func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (b
 	if e.Scale.IsZero() { // Z is 0, which other parts report
 		return v, nil
 	}
-	v.Bound.Least = lnLeastWeight(e)
+	v.Bound.Least = lnLeastWeight(e) // bounds ln Z from below if Z is not 0
 	switch q.Kind {
 	case Modes:
 		v.Flops = modes.Work(e)
@@ -102,8 +103,9 @@ func boundSpins(ctx context.Context, p *problem.Problem, q *Bound, e *sumproduct
 // betheRoundFlops is the flops of a round of isingbounds.LowerBound for each directed coupling: nine runs of 60 flops.
 const betheRoundFlops = 9 * 60
 
-// boundByMessages returns the upper bound of ln Z that follows from the messages of belief propagation. The messages are those of the part
-// with the value of belief propagation, and take one more pass.
+// boundByMessages returns the upper bound of ln Z that follows from the messages of belief propagation after at most q.Rounds updates. The
+// plan has another part for the value of belief propagation, which takes the messages from the same place, so that only the pass over them
+// for the bound is additional. If there are no messages (State is nil), the bound is +Inf.
 func boundByMessages(ctx context.Context, p *problem.Problem, q *Bound) (btn.Value, error) {
 	g, err := regions.ProblemGround(ctx, p, int64(q.Rounds))
 	if err != nil {

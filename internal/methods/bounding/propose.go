@@ -20,13 +20,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Propose returns an estimate whose parts bound Z. Together they take at most about policy.BoundsShare of the budget:
+// Propose returns an estimate whose parts bound Z. Together the parts take at most about policy.BoundsShare of the budget. They are
 //
-//   - a search for modes, if it takes at most that much
+//   - a search for modes (assignments of large weight), if it takes at most that share
 //   - for a network of spins, a determinant and, if its couplings attract, Bethe's value, with as many rounds as their shares pay for
 //   - mini-buckets, as large as the rest of the work allows.
 //
-// It returns none if tables have entries below 0, or if Z is known to be 0.
+// It returns no estimate if tables have entries below 0 or beyond float64 (Unfit), if Z is known to be 0, or if no bound fits the work.
 func Propose(ctx context.Context, prepared *truncated.Prepared, s query.Settings) ([]btn.Estimate, error) {
 	e := prepared.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
@@ -37,19 +37,19 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, s query.Settings
 	// Modes: the only lower bound of models with hard constraints.
 	work := policy.BoundsShare * s.Budget
 	if search := modes.Work(e); search <= work {
-		work -= min(search, work/4)
+		work -= min(search, work/4) // the other bounds keep at least 3/4 of the work
 		bounds.add(&Bound{Kind: Modes}, search, 0)
 	}
 
 	// Spins, and mini-buckets with what is left of the work.
 	if m := ising.New(e); m != nil {
-		work = bounds.addSpins(m, work, float64(s.Memory))
+		work = bounds.addSpins(m, work, float64(s.Memory)) // returns the share that is left for mini-buckets
 	}
 	order, buckets, entries, err := PlanMiniBuckets(ctx, prepared.Hypergraph(), work, policy.BoundsRuns, s)
 	if err != nil {
 		return nil, err
 	}
-	if buckets != nil {
+	if buckets != nil { // nil: none fit the work
 		flops := policy.BoundsRuns*buckets.Flops + buckets.Matching
 		bounds.add(&Bound{Kind: MiniBuckets, Order: order, Entries: entries}, flops, buckets.Bytes)
 	}
@@ -176,8 +176,9 @@ func Insert(ctx context.Context, j *proposal.Job, position int, plan *btn.Plan, 
 	return plan, isComplete, err
 }
 
-// Key returns what the key of a plan with bounds needs in addition to that of a plan without. For a query with marginals it is the shape of
-// the network simplified for Z only, on which the bounds depend. For other queries it is empty.
+// Key returns what is appended to the key under which a plan is remembered if the plan has bounds. The bounds depend on the network
+// simplified for Z only. For a query with marginals the key of the plan has another simplification, so the result names the shape of the
+// one for Z. For other queries the result is empty.
 func Key(ctx context.Context, j *proposal.Job, marginals bool) (string, error) {
 	if !marginals {
 		return "", nil

@@ -25,8 +25,10 @@ import (
 //   - the elimination order of the network, or one for what the evidence leaves if that is cheaper, or a contraction tree over the
 //     simplified network if a table does not fit the memory.
 //
-// The error is proposal.TooExpensive if the order takes more than policy.HeavyFlops under the evidence. If the network is too large for a
-// shape, the proposal is a closed form, or the error is that of an earlier method (Ask.Refused).
+// The error is proposal.TooExpensive if the order takes more than policy.HeavyFlops under the evidence: then another method is asked.
+//
+// All but closed forms need the shape of the network, which indices its tables have. If the network is too large for a shape, the proposal
+// is a closed form. If an earlier method has declined with an error (Ask.Refused), the error is that one instead.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	// A network without a shape.
 	shape, err := j.Facts.Shape(ctx, j.Net)
@@ -40,19 +42,19 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 
 	// A tree, or a closed form.
-	ask.IsRepeated = j.NoteExactAsked()
+	ask.IsRepeated = j.NoteExactAsked() // the job has asked for an exact plan before
 	plan, cacheState, err := rememberPlan(ctx, j, shape)
 	if err != nil {
 		return nil, err
 	}
 
 	assignment := proposal.NewAssignment(plan, cacheState)
-	if tree := exact.JunctionOf(plan); tree != nil {
+	if tree := exact.JunctionOf(plan); tree != nil { // the plan is a contraction tree
 		proposal.AddOffer(ctx, "elimination", "one tree for all evidence")
 		return tree.Propose(j, assignment, ask)
 	}
 	base := exact.OrderOf(plan)
-	if base == nil {
+	if base == nil { // the plan is no order either, so it is a closed form
 		proposal.AddOffer(ctx, "elimination", "%d components in closed form", plan.PartCount())
 		return assignment, nil
 	}
@@ -65,7 +67,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		}
 	}
 	proposal.AddOffer(ctx, "elimination", "an order of %.3g flops without evidence", base.Flops)
-	order, err := exact.OrderUnder(ctx, j, assignment, base)
+	order, err := exact.OrderUnder(ctx, j, assignment, base) // if it is a new order, the assignment gets its plan
 	if err != nil {
 		return nil, err
 	}
@@ -111,15 +113,16 @@ func rememberPlan(ctx context.Context, j *proposal.Job, shape contractionorder.H
 //   - a closed form, if the elimination order does not fit the memory, or if the closed form is cheaper and has one component. With several
 //     components it would add terms of both signs, which an elimination does not. Example: a symmetric core over 200 variables, by count
 //     polynomials in place of a chain of counters. A network with legs for likelihoods has no closed form.
-//   - otherwise one contraction tree for all evidence, if the order does not take too many flops: at most policy.JunctionOrder, or
-//     policy.HeavyFlops for a formula, which simplification makes cheaper. Bayesian networks count as no formulas, even if nearly all of
-//     their tables are logic. The relevant part of a network has no such tree.
+//   - otherwise one contraction tree for all evidence, if the order does not take too many flops: at most policy.JunctionOrder. For a
+//     formula, a network of nearly only logic, it is at most policy.HeavyFlops, since other methods simplify formulas first. A Bayesian
+//     network does not count as a formula, even if nearly all of its tables are logic. There is no tree for a network with legs for
+//     likelihoods, and none for a part of a network (IsPart).
 //   - otherwise the elimination order.
 func networkPlan(ctx context.Context, j *proposal.Job, shape contractionorder.Hypergraph) (*btn.Plan, error) {
 	// An elimination order.
 	net, settings := j.Net, j.Settings
-	order, cost, moves, err := exact.MinFill(ctx, shape)
-	if err == nil && cost.Flops <= policy.HeavyFlops {
+	order, cost, moves, err := exact.MinFill(ctx, shape) // moves: the operations that the search took
+	if err == nil && cost.Flops <= policy.HeavyFlops {   // above that, a tree over the simplified network pays instead
 		order, cost, err = contractionorder.BestFrom(ctx, shape, order, cost, moves)
 	}
 	if err != nil {
@@ -140,7 +143,8 @@ func networkPlan(ctx context.Context, j *proposal.Job, shape contractionorder.Hy
 		if err != nil {
 			return nil, err
 		}
-		if ok && (!fitsMemory || contraction.Flops(net, &closed.Estimates[0], 0) < cost.Flops) {
+		isCheaper := func() bool { return contraction.Flops(net, &closed.Estimates[0], 0) < cost.Flops } // part 0 of 1
+		if ok && (!fitsMemory || isCheaper()) {
 			return closed, nil
 		}
 	}

@@ -264,8 +264,9 @@ func (p *Groups) Contract(ctx context.Context, pr *problem.Problem, want btn.Wan
 	return j.resolveIfWhole(a, err, p.HasAllGroups())
 }
 
-// resolveIfWhole returns an answer as the value of a part, or the error err that the part had instead. isWhole reports whether the part is
-// all slices or all groups of its plan. Then the network is contracted again if the answer is in doubt, or if float64 could not hold it.
+// resolveIfWhole returns an answer as the value of a part. If the part has the error err instead of an answer, it returns err. isWhole
+// states that the part is all slices or all groups of its plan. Only then can the network be contracted again in another way: it is if the
+// answer is in doubt, or if a number of the contraction was beyond float64.
 func (j run) resolveIfWhole(a Answer, err error, isWhole bool) (btn.Value, error) {
 	isBeyondFloat64 := errors.Is(err, sumproduct.ErrSpan) || errors.Is(err, sumproduct.ErrNotFinite)
 	switch {

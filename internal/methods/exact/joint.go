@@ -50,14 +50,14 @@ const unsignedWork = 8.0
 func PrepareJoint(
 	ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64,
 ) (*Prepared, error) {
-	// With terms as they are.
+	// With terms as they are: a CP tensor is a star of matrices around an index over its terms.
 	star, err := lower.Build(ctx, net)
 	if err != nil {
 		return nil, err
 	}
 	p, err := prepare(ctx, net, star, marginals, set, memory)
 	if err != nil || star.Unfit != "" || !p.simple.Expression.Signed() {
-		return p, err
+		return p, err // an error, or a network that chains would not change
 	}
 
 	// With chains of states, if there are terms of both signs.
@@ -65,7 +65,7 @@ func PrepareJoint(
 	if err != nil {
 		return p, err
 	}
-	if hasChains := chains != star && chains.Unfit == ""; !hasChains {
+	if hasChains := chains != star && chains.Unfit == ""; !hasChains { // star itself: it has no chains
 		return p, nil
 	}
 	unsigned, err := prepare(ctx, net, chains, marginals, set, memory)
@@ -79,7 +79,7 @@ func PrepareJoint(
 		return nil, err
 	}
 	unsignedFlops, err := unsigned.minFillFlops(ctx)
-	if err != nil || unsignedFlops > unsignedWork*flops {
+	if err != nil || unsignedFlops > unsignedWork*flops { // much longer: by that factor
 		return p, err
 	}
 	return unsigned, nil
@@ -173,7 +173,8 @@ func (c cellCode) selectorEntries() float64 {
 	return float64(c.count) * float64(values)
 }
 
-// valueIn returns the value of index i in a cell, 0 for an index with one value.
+// valueIn returns the value of index i in a cell: the digit of i in the number of the cell, whose last digit is that of the last of
+// c.indices and counts ones. An index with one value has no digit, and the result is 0.
 func (c cellCode) valueIn(cell, i int) int {
 	if c.dims[i] <= 1 {
 		return 0

@@ -170,7 +170,7 @@ func (p *Product) Fits(n *btn.Network) error {
 	// Parts that fit.
 	for f, factor := range p.Factors {
 		e := factor.Estimate
-		if e == nil || len(e.Parts) == 0 || e.Alpha != nil && len(e.Alpha) != len(e.Parts) {
+		if e == nil || len(e.Parts) == 0 || e.Alpha != nil && len(e.Alpha) != len(e.Parts) { // Alpha: by part, its coefficient in the sum
 			return btn.Misfit("factor %d has no estimate of its own", f)
 		}
 

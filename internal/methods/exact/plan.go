@@ -37,9 +37,10 @@ type PlanOptions struct {
 // ErrHopeless is the error of a contraction that was refused without a search, since it takes more work than allowed.
 var ErrHopeless = errors.New("exact: out of reach")
 
-// PlanWithin searches a contraction tree as Plan does, with bounds on the work. If o.Flops is set, the error is over budget, with the
-// price and without a search, if it is known that no tree takes at most o.Flops (WithinReach), or if that is out of sight (farOff). If
-// the tree of the first search leaves too little memory for marginals, it searches smaller trees.
+// PlanWithin searches a contraction tree as Plan does, with bounds on the work. If o.Flops is set, it first checks whether a tree of at
+// most o.Flops can be found. It returns an error over budget without a search if no such tree exists (WithinReach), or if the min-fill
+// order takes more than farOff times as much. If the tree of the first search leaves too little memory for marginals, it searches smaller
+// trees.
 func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, query.Cost, error) {
 	memory := o.Memory
 	if memory <= 0 {
@@ -56,10 +57,10 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, query.
 		Memory:  memory,
 		Threads: searchThreads,
 		Moves:   o.Moves,
-		Effort:  1.0 / policy.MoveCost,
+		Effort:  1.0 / policy.MoveCost, // how many moves of the search it is worth to save one flop
 	}
 	if p.needsMarginals() {
-		search.Effort *= policy.MarginalRate
+		search.Effort *= policy.MarginalRate // with marginals, each flop of the tree is done so many times
 	}
 
 	var overMemory error // of the tree before this one
@@ -82,7 +83,7 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, query.
 		overMemory = sumproduct.OverBudget(cost, memory)
 		reduced := float64(search.Memory) / cost.Bytes * float64(memory)
 		search.Memory = min(search.Memory/2, int64(reduced))
-		if search.Memory < max(memory/leastShare, 1) {
+		if search.Memory < max(memory/leastShare, 1) { // the forward pass has at least this much
 			return nil, query.Cost{}, overMemory
 		}
 	}

@@ -87,8 +87,8 @@ func (t Track) LastOfOtherTracks(best *Estimate) (others []*Estimate) {
 	return others
 }
 
-// PreviousInTrack returns the last estimate with a value in the track of e that has a lower level than e. It returns nil if e is the
-// first of its track.
+// PreviousInTrack returns the estimate that e refines: of the estimates in the track of e that have a value and a lower level than e, the
+// last. A track is a sequence of estimates with the same fixed parameters and growing levels. The result is nil if there is none.
 func (s *Sequence) PreviousInTrack(e *Estimate) *Estimate {
 	var last *Estimate
 	for _, r := range s.Estimates {

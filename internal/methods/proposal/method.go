@@ -64,8 +64,11 @@ type Row struct {
 type Table []Row
 
 // Propose asks the methods of the table in sequence and returns the first proposal. If there is none, the error has the code
-// fault.OverBudget. Later methods are told the price in a TooExpensive error (Ask.Flops), and the first error of an optional method
-// (Ask.Refused). An error of a method that is not optional ends the sequence.
+// fault.OverBudget. A method that declines returns nil, or one of these errors:
+//
+//   - TooExpensive: later methods are told its price (Ask.Flops).
+//   - Another error of an optional method: later methods are told the first one (Ask.Refused).
+//   - Another error of a method that is not optional ends the sequence.
 func (t Table) Propose(ctx context.Context, j *Job, ask Ask) (*btn.Assignment, error) {
 	for k, row := range t {
 		if row.When != nil && !row.When(j, ask) {
@@ -124,8 +127,8 @@ func (m *Method) IsExact() bool { return m.Parametric != nil }
 // Finder is a part of an exact plan whose method also finds assignments along that plan.
 type Finder interface {
 	btn.Part
-	// FindingParts returns the parts that answer ask, in addition to the parts of the estimate of which this is the first. It returns none if
-	// ask has no answer along the plan.
+	// FindingParts returns the parts that answer ask, in addition to the parts of the estimate of which this is the first. It returns none
+	// if ask has no answer along the plan.
 	FindingParts(ctx context.Context, j *Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error)
 }
 

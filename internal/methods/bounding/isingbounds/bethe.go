@@ -46,12 +46,13 @@ func AttractiveSigns(m *ising.Model) []float64 {
 // BetheValue returns Bethe's value of an attractive model (without Constant) at beliefs with P(s_i = +1) = q_i, minus a margin for
 // rounding:
 //
-//	Σ_i (h_i (2 q_i − 1) − (degree_i − 1) H_i) + Σ_ij (J_ij E s_i s_j + H_ij)
+//	Σ_i (h_i (2 q_i − 1) − (degree_i − 1) H_i) + Σ_ij (J_ij E[s_i s_j] + H_ij)
 //
-// H_i and H_ij are the entropies of the beliefs of spins and of pairs. Each pair has the joint distribution that is best for its two q. The
-// value is at most ln Z for any q in (0, 1): Ruozzi, The Bethe partition function of log-supermodular graphical models, 2012; Bethe's value
-// at any locally consistent beliefs is below its maximum. The couplings of spin i are m.J[k], to spin m.To[k], for
-// m.First[i] ≤ k < m.First[i+1]. Linear time.
+// H_i and H_ij are the entropies of the beliefs of spins and of pairs. The belief of a pair is the joint distribution with marginals q_i
+// and q_j for which the term of the pair is largest (jointUp). The value is at most ln Z for any q in (0, 1): it is at most the maximum of
+// Bethe's value over locally consistent beliefs, and that maximum is at most ln Z of an attractive model (Ruozzi, The Bethe partition
+// function of log-supermodular graphical models, 2012). The couplings of spin i are m.J[k], to spin m.To[k], for m.First[i] ≤ k <
+// m.First[i+1]. Linear time.
 func BetheValue(m *ising.Model, q []float64) float64 {
 	entropy := func(p ...float64) float64 {
 		h := 0.0
@@ -73,11 +74,12 @@ func BetheValue(m *ising.Model, q []float64) float64 {
 				continue // the pair was counted at spin j
 			}
 			bothUp := jointUp(m.J[k], q[i], q[j]) // P(s_i = s_j = +1)
-			value += m.J[k]*(1-2*(q[i]+q[j]-2*bothUp)) + entropy(bothUp, q[i]-bothUp, q[j]-bothUp, 1-q[i]-q[j]+bothUp)
+			differ := q[i] + q[j] - 2*bothUp      // P(s_i ≠ s_j), so that E[s_i s_j] = 1 − 2 differ
+			value += m.J[k]*(1-2*differ) + entropy(bothUp, q[i]-bothUp, q[j]-bothUp, 1-q[i]-q[j]+bothUp)
 			size += math.Abs(m.J[k])
 		}
 	}
-	return value - 1e-12*(size+math.Abs(value))
+	return value - 1e-12*(size+math.Abs(value)) // far more than the rounding of the sum
 }
 
 // jointUp returns the probability p = P(s = s' = +1) at which J E s s' + entropy is largest, for two spins with P(s = +1) = q, P(s' = +1)
@@ -149,8 +151,8 @@ func strongestSpin(m *ising.Model) int {
 }
 
 // holdSpin returns the model with spin i held at s = ±1: its couplings become fields of its neighbours, s times the coupling. The spin
-// itself stays in the model, without couplings or field. H[a] is the field of spin a, and its couplings are J[k], to spin To[k], for
-// First[a] ≤ k < First[a+1]. Each coupling is in the lists of both of its spins.
+// itself stays in the model, without couplings or field, and the term s·h_i of its field is left out. H[a] is the field of spin a. The
+// couplings of spin a are J[k], to spin To[k], for First[a] ≤ k < First[a+1]. Each coupling is in the lists of both of its spins.
 func holdSpin(m *ising.Model, i int, s float64) *ising.Model {
 	out := &ising.Model{N: m.N, H: slices.Clone(m.H), First: m.First, To: m.To, J: slices.Clone(m.J)}
 	out.H[i] = 0

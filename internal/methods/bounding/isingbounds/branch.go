@@ -29,24 +29,26 @@ type slice struct {
 // lnTotal returns the best upper bound of ln of the sum over the slice: its own bound, or ln(e^a + e^b) of the bounds a and b of its halves
 // if that is less.
 func (c *slice) lnTotal() float64 {
-	if c.halves[0] == nil {
+	if c.halves[0] == nil { // not divided; a divided slice has two halves
 		return c.upperBound
 	}
 	a, b := c.halves[0].lnTotal(), c.halves[1].lnTotal()
 	top := max(a, b)
-	if math.IsInf(top, 0) {
+	if math.IsInf(top, 0) { // a − top would be NaN
 		return min(c.upperBound, top)
 	}
 	return min(c.upperBound, top+math.Log(math.Exp(a-top)+math.Exp(b-top)))
 }
 
 // divideSlices divides the slice root, and then always the slice with the largest bound, until maxBounds bounds have been computed or all
-// spins are held. A slice is divided by its spin with the largest d, which the other spins decide best. The error is that of the context.
+// spins are held. A slice is the sum over the states in which some spins have fixed signs; dividing it holds one more spin at −1 and at +1.
+// That is the spin with the largest d of its bound, which the other spins decide best. The error is that of the context.
 func divideSlices(ctx context.Context, m *ising.Model, root *slice, maxBounds int) error {
 	var divisible []*slice
 	if m.N > 0 {
 		divisible = append(divisible, root)
 	}
+	// Root has one bound already, and each division adds the bounds of two halves.
 	for bounds := 1; bounds+2 <= maxBounds && len(divisible) > 0; bounds += 2 {
 		largest := 0
 		for k, c := range divisible {
@@ -57,7 +59,7 @@ func divideSlices(ctx context.Context, m *ising.Model, root *slice, maxBounds in
 		c := divisible[largest]
 		divisible = slices.Delete(divisible, largest, largest+1)
 
-		spin := 0 // position in c.open
+		spin := 0 // position in c.open; d of the spin there is c.d[spin+1], since c.d[0] belongs to the fields
 		for k := range c.open {
 			if c.d[k+1] > c.d[spin+1] {
 				spin = k
@@ -72,7 +74,7 @@ func divideSlices(ctx context.Context, m *ising.Model, root *slice, maxBounds in
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		c.open, c.fields, c.d, c.s = nil, nil, nil, nil
+		c.open, c.fields, c.d, c.s = nil, nil, nil, nil // not needed of a divided slice
 	}
 	return nil
 }

@@ -215,7 +215,7 @@ func (p *determinant) improve(ctx context.Context, rounds int) float64 {
 // positive definite, or if its condition number is too large for float64.
 func (p *determinant) boundAt(d []float64) (bound float64, ok bool) {
 	c, err := linalg.NewCholesky(p.difference(d), p.n+1)
-	if err != nil || c.Condition() > 1e10 {
+	if err != nil || c.Condition() > 1e10 { // the logarithm of the determinant would lose too many digits
 		return math.Inf(1), false
 	}
 	bound = d[0]/2 - c.LogDet()/2 - float64(p.n+1)/2 + p.spinTerms

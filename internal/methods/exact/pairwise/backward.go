@@ -40,17 +40,18 @@ func (r *run) executeBackward(o *op) error {
 	return r.ctx.Err()
 }
 
-// mergeAdjoint computes the adjoint ∂Z/∂A of a table A, where table C is the merge of A and B: the adjoint of C (buffer o.a) times B
-// (buffer o.b), summed. It notes in the statistics if terms may be lost that count. An adjoint is scale · data of its buffer.
+// mergeAdjoint computes the adjoint ∂Z/∂A of a table A (buffer o.out). Table C is the merge of A and B, so ∂Z/∂A is the adjoint of C
+// (buffer o.a) times B (buffer o.b), summed. An adjoint is scale · data of its buffer. If terms are lost that may count, r.stats.Lost
+// becomes true. r.merge leaves the factor that it has divided data by in r.mergeFactor, and whether it has lost terms in r.mergeLoses.
 func (r *run) mergeAdjoint(o *op) error {
 	adjointC := r.buffers[o.a]
-	var unused scaled.Number // the scale of the slice, which does not end if an adjoint is 0
+	var unused scaled.Number // in place of the scale of the slice, which adjoints do not change
 	if err := r.merge(o, &unused); err != nil {
 		return err
 	}
 
-	// C = A · B / factor of C, so ∂Z/∂A has that factor, too.
-	tableC := o.a - len(r.shape.scopes)
+	// C = A · B / factor of C, so ∂Z/∂A is divided by that factor, too. An entry of 1 in the sum of products stands for unit in ∂Z/∂A.
+	tableC := o.a - len(r.shape.scopes) // buffers of adjoints follow those of tables
 	unit := adjointC.scale.Div(r.factors[tableC])
 	out := &r.buffers[o.out]
 	out.scale = unit.Mul(r.mergeFactor)
@@ -59,6 +60,7 @@ func (r *run) mergeAdjoint(o *op) error {
 	out.Lost = false
 	if r.mergeLoses {
 		tableA := o.out - len(r.shape.scopes)
+		// Lost as a product, in units of unit, or when data was divided by the factor, in units of the scale.
 		isNegligible := r.areNegligible(tableA, o.spec.work, unit) && r.areNegligible(tableA, o.spec.work, out.scale)
 		r.stats.Lost = r.stats.Lost || !isNegligible
 	}

@@ -94,9 +94,9 @@ func (g *groups) inner() *spec {
 	return &spec{kind: inner, outer: g.out, run: sum[start:], steps: sum[:start]}
 }
 
-// splitSum divides the axes of the sum: the last ones, of at most maxValues values together, are summed within a block (x.sum), the others
-// block after block (x.steps). The sum of a panel has at least one axis if there is any, even a longer one, since a panel cuts the sum into
-// pieces of maxSum values itself.
+// splitSum divides the axes of the sum. The last ones, of at most maxValues values together, are summed within a block (x.sum), and the
+// others block after block (x.steps). For a panel, x.sum has the last axis even if that has more than maxValues values: a panel cuts the
+// sum into pieces of maxSum values itself.
 func (x *spec) splitSum(sum []axis, maxValues int) {
 	start := len(sum)
 	for n := 1; start > 0 && n*sum[start-1].dim <= maxValues; start-- {

@@ -123,10 +123,11 @@ type stagedBlock struct {
 	lines  kernel.Lines
 }
 
-// start fills in the offsets of a copy as its plan says, and has nothing copied yet. If the operand is not staged, the plan is empty.
+// start prepares p for copies of blocks by the plan c: it fills in the offsets of entries in the operand (side 0, the source) and in the
+// copy (side 1, the target). Nothing is copied yet.
 func (p *stagedBlock) start(c *copyPlan) {
-	p.offset = -1
-	if c.size == 0 {
+	p.offset = -1    // no block
+	if c.size == 0 { // an empty plan: the operand is read where it is
 		return
 	}
 	p.loop = c.loop
@@ -136,8 +137,10 @@ func (p *stagedBlock) start(c *copyPlan) {
 		p.inner[side] = offsets(p.inner[side], c.inner, side)
 	}
 	p.cross = offsets(p.cross, c.cross, 0)
+
+	// The kernels for tiles and for whole lines of the cache. Other copies are plain loops over the offsets.
 	switch {
-	case p.loop == byTiles:
+	case p.loop == byTiles: // inner and cross have TileSide offsets each
 		p.tiles.Set(p.outer[1], p.outer[0], (*[kernel.TileSide]int)(p.inner[1]), (*[kernel.TileSide]int)(p.cross))
 	case p.loop == byLines && p.hasWholeLines():
 		p.lines.Set(p.outer[1], p.outer[0], (*[line]int)(p.inner[1]))

@@ -326,31 +326,32 @@ func (r *run) sliceOffset(leaf int) int {
 	return offset
 }
 
-// merge computes a table, or an adjoint, from two others: a · b, summed. It divides the result by a factor if that is needed to keep it in
-// range, and multiplies the factor into scale. It sets mergeFactor to the factor, and mergeLoses to whether terms may be missing from the
-// result that a and b have.
+// merge computes a table, or an adjoint, from two others: a · b, summed. To keep the result in range, it divides it by a factor, a power of
+// two, and multiplies the factor into scale. The factor is 1 if the result is in range, and 0 if all entries of the result are 0. It is
+// left in r.mergeFactor. r.mergeLoses states afterwards whether products of entries of a and b were too small for a float64, so that terms
+// are missing from the result. r.stats.Lost becomes true if the value of the slice may be 0 only because of missing terms.
 func (r *run) merge(o *op, scale *scaled.Number) error {
 	a, b := &r.buffers[o.a], &r.buffers[o.b]
-	low, loses := r.productDepth(a, b)
+	low, loses := r.productDepth(a, b) // entries of the result other than 0 are at least 2^low
 	out := buffer{data: r.arena.Get(o.spec.resultEntries), owned: true}
 	if err := r.merger.run(r.ctx, r.threads, o.spec, a.data, b.data, out.data); err != nil {
 		return err
 	}
 
 	entries := float64(o.spec.resultEntries)
-	r.stats.Flops += o.spec.work + (o.spec.work - entries)
+	r.stats.Flops += o.spec.work + (o.spec.work - entries) // multiplications and additions
 	r.stats.Merges++
 
 	// Bounds of the entries of the result, and of what is missing from them.
-	log2Terms := ceilLog2(o.spec.work / entries)
+	log2Terms := ceilLog2(o.spec.work / entries) // of an entry of the result
 	out.log2Bound = a.log2Bound + b.log2Bound + log2Terms
 	out.Low = low
 	r.mergeLoses = loses
 	out.addLosses(a, b, log2Terms, loses)
 
-	// The factor.
+	// The factor. bringIntoRange may set r.mergeLoses, too.
 	r.mergeFactor = r.bringIntoRange(&out)
-	isTable := o.out < len(r.shape.scopes)
+	isTable := o.out < len(r.shape.scopes) // buffers of adjoints follow those of tables
 	isLastTable := o.out == len(r.shape.scopes)-1
 	r.stats.Lost = r.stats.Lost || out.Lost && r.mergeFactor.IsZero() && isTable
 	if r.mergeFactor.IsZero() && isLastTable { // a value of 0 ends nothing: its adjoint may be wanted

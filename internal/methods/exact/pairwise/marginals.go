@@ -95,7 +95,7 @@ func (r *run) normalisedMarginals(z scaled.Number) [][]float64 {
 }
 
 // PlanMarginals returns the cost that Marginals will have along a tree with some sliced indices, for a budget of memory bytes (0: 2 GiB).
-// Its PeakBytes exceed the budget if nothing within it was found. Errors wrap contractionorder.ErrTree.
+// Its PeakBytes exceed the budget if no program within the budget was found. Errors wrap contractionorder.ErrTree.
 func PlanMarginals(
 	h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int, memory int64,
 ) (Cost, error) {
@@ -103,7 +103,10 @@ func PlanMarginals(
 	if err != nil {
 		return Cost{}, err
 	}
-	return s.cost(s.programWithin(budget(memory), func() *program { return s.fitBackward(budget(memory)) })), nil
+	// fitBackward chooses which tables of the forward pass are kept for the backward pass. programWithin calls it for fewer and fewer
+	// tables that are kept for all slices, until the program fits.
+	p := s.programWithin(budget(memory), func() *program { return s.fitBackward(budget(memory)) })
+	return s.cost(p), nil
 }
 
 // budget returns the bytes of a memory option. It is query.DefaultMemory if the option is 0 or less.

@@ -133,8 +133,9 @@ func (e *emitter) load(leaf int) {
 	e.emit(op{code: opLoad, out: leaf})
 }
 
-// merge emits the operation that makes table leaves+k, the result of merge k, from the two tables of the merge, which must be live. It does
-// not free them. If one of them is a scalar, the operation is opScale, otherwise opMerge.
+// merge emits the operation that makes table leaves+k, the result of merge k. The two tables of the merge must be live, and stay so. If one
+// of them is a scalar, the operation is opScale: the result has the entries of the other table, and the scalar goes into the scale, so
+// that nothing is allocated. Otherwise the operation is opMerge.
 func (e *emitter) merge(k int) {
 	s := e.shape
 	m := s.merges[k]
@@ -149,7 +150,7 @@ func (e *emitter) merge(k int) {
 	}
 
 	e.allocate(out, s.sizes[out])
-	products := s.unionSize[k]
+	products := s.unionSize[k] // combinations of values of the indices of either table
 	additions := products - s.sizes[out]
 	e.addFlops(finite(products + additions))
 	e.emit(op{code: opMerge, a: m[0], b: m[1], out: out})

@@ -186,15 +186,18 @@ func (e *backwardEmitter) emitAdjointsBelow(table int) {
 	}
 }
 
-// makeAdjoint emits the adjoint of table a from that of table c, the merge of a and its partner. If the partner is a scalar, so that c
-// has the entries of a, the adjoint of c is passed on. If a is a scalar, so that c has those of the partner, its adjoint is Z / a.
-// Otherwise it is the adjoint of c times the partner, summed.
+// makeAdjoint emits the operation that computes the adjoint of table a, ∂Z/∂a. Table c is the merge of a and its partner, and its adjoint
+// is live. There are three cases (passesOn(x, c) reports that c has the entries of x, since the other table of the merge is a scalar):
+//
+//   - The partner is a scalar. Then the buffer of the adjoint of c becomes that of a.
+//   - a is a scalar. Then its adjoint is Z / a.
+//   - Otherwise the adjoint of a is the adjoint of c times the partner, summed over the indices that a does not have.
 func (e *backwardEmitter) makeAdjoint(c, a, partner int) {
 	s := e.shape
 	adjointA, adjointC := s.adjointBuffer(a), s.adjointBuffer(c)
 	switch {
 	case e.passesOn(a, c):
-		e.allocate(adjointA, 0)
+		e.allocate(adjointA, 0) // no entries of its own: it takes over those of the adjoint of c
 		e.emit(op{code: opPassAdjoint, a: adjointC, out: adjointA})
 		e.moveEntries(adjointC, adjointA)
 	case e.passesOn(partner, c):
@@ -202,8 +205,9 @@ func (e *backwardEmitter) makeAdjoint(c, a, partner int) {
 		e.emit(op{code: opScalarAdjoint, a: a, out: adjointA})
 	default:
 		e.allocate(adjointA, s.sizes[a])
-		products := s.unionSize[c-s.leaves]
-		e.addFlops(finite(products + (products - s.sizes[a])))
+		products := s.unionSize[c-s.leaves] // combinations of values of the indices of the merge
+		additions := products - s.sizes[a]
+		e.addFlops(finite(products + additions))
 		e.emit(op{code: opAdjoint, a: adjointC, b: partner, out: adjointA})
 	}
 }

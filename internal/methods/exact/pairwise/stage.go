@@ -144,9 +144,10 @@ func countEntries(axes []axis, operand int) int {
 	return entries
 }
 
-// addFastest adds the fastest indices of an operand to valuesInBlock, so that a block has at least the given number of neighbouring
-// entries of it. valuesInBlock[v] is how many values of index v a block has: all of them, or the smallest divisor of its dimension that
-// is enough. If it has another number already, for the other operand, the larger one counts, or all values if neither divides the other.
+// addFastest adds the fastest indices of an operand to valuesInBlock, so that a block has at least the given number of neighbouring entries
+// of the operand. valuesInBlock[v] is how many values of index v a block has: all of them, or the smallest divisor of the dimension that is
+// enough. If the other operand has set valuesInBlock[v] already, the larger number counts, or all values if neither number divides the
+// other.
 func (x *spec) addFastest(operand, neighbours int, valuesInBlock map[int]int) {
 	var axes []axis
 	for _, list := range x.axisLists() {
@@ -164,7 +165,7 @@ func (x *spec) addFastest(operand, neighbours int, valuesInBlock map[int]int) {
 		if n >= neighbours {
 			break
 		}
-		values := (neighbours + n - 1) / n
+		values := (neighbours + n - 1) / n // neighbours/n, rounded up
 		for values < a.dim && a.dim%values > 0 {
 			values++
 		}
@@ -181,15 +182,16 @@ func (x *spec) addFastest(operand, neighbours int, valuesInBlock map[int]int) {
 	}
 }
 
-// readsWholeLines reports whether the kernel reads whole lines of the cache of an operand that is not staged: along the run or, if a panel
-// packs the operand, along its rows or its sum.
+// readsWholeLines reports whether the kernel reads whole lines of the cache of an operand that is not staged. A panel, out[rows, run] +=
+// S[rows, k] · V[k, run], packs its operands, so that it is enough if at least a line of entries is contiguous along one of the operand's
+// two groups of axes: for S (operand 0) the rows or the sum over k, for V (operand 1) the run or the sum. Other kinds read along the run.
 func (x *spec) readsWholeLines(operand int) bool {
 	if x.kind != panel {
 		return x.isContiguous(operand)
 	}
-	across := x.run
+	across := x.run // of V
 	if operand == 0 {
-		across = x.rows
+		across = x.rows // of S
 	}
 	return contiguousEntries(across, operand) >= line || contiguousEntries(x.sum, operand) >= line
 }
@@ -225,12 +227,13 @@ func splitAxes(axes []axis, valuesInBlock map[int]int) (overBlocks, inBlock []ax
 	return overBlocks, inBlock
 }
 
-// arrange plans the copy of one block of an operand, and sets the operand's strides within the block to those in the copy. In the copy
-// the run is fastest, then come rows, columns, the sum and insideAxes. It adds a line of padding where entries that are used together
-// would share a set of the first cache. It returns false if the block has more than maxEntries entries.
+// arrange plans the copy of one block of an operand, and sets the operand's strides within the block to those in the copy. In the copy the
+// run is fastest, then come rows, columns, the sum and insideAxes. If the block has more than maxEntries entries, arrange returns false and
+// changes nothing. Two entries at a distance that is a multiple of sameSets share a set of the first cache, which holds only a few of them.
+// Where entries that are used together would be at such a distance, a line of padding makes the distance longer.
 func (x *spec) arrange(operand, maxEntries int) bool {
 	lists := []*[]axis{&x.run, &x.rows, &x.columns, &x.sum, &x.insideAxes}
-	if x.kind == inner {
+	if x.kind == inner { // a block has all of its result
 		lists = append(lists, &x.outer)
 	}
 	entries := 1
@@ -241,9 +244,10 @@ func (x *spec) arrange(operand, maxEntries int) bool {
 		return false
 	}
 
-	// The strides, from the fastest axis on. c.size is the distance of the values of the next axis, with padding. If the kernel is to
-	// read S where it is staged, all values of the sum have to be at equal distances (strideInS), so that padding waits for the end of
-	// the sum.
+	// The strides, from the fastest axis on. c.size is the distance of the values of the next axis, with padding.
+	//
+	// A small S, operand 0 of a panel, is read where it is staged. Then all values of the sum have to be at equal distances, so that
+	// padding within the axes of the sum waits until after the last of them (isPaddingDue).
 	c := copyPlan{size: 1}
 	needsEqualSteps := operand == 0 && x.hasSmallS()
 	isPaddingDue := false
@@ -252,7 +256,7 @@ func (x *spec) arrange(operand, maxEntries int) bool {
 		for i := len(*list) - 1; i >= 0; i-- {
 			a := &(*list)[i]
 			if a.stride[operand] == 0 {
-				continue
+				continue // the operand does not have the axis
 			}
 			c.axes = append(c.axes, axis{dim: a.dim, stride: [3]int{a.stride[operand], c.size, 0}})
 			a.stride[operand] = c.size
@@ -264,8 +268,8 @@ func (x *spec) arrange(operand, maxEntries int) bool {
 			if !sharesSets || sharedBefore && !isPaddingDue {
 				continue
 			}
-			isPaddingDue = needsEqualSteps && i > 0 && list == &x.sum // later
-			isWithinRun := n == 0 && i > 0
+			isPaddingDue = needsEqualSteps && i > 0 && list == &x.sum
+			isWithinRun := n == 0 && i > 0 // no padding there: the kernel reads the run as contiguous
 			if !isPaddingDue && !isWithinRun {
 				c.size += line
 			}

@@ -43,21 +43,22 @@ func (w *worker) addBlend(m *merger, out []float64, isFirst bool) {
 	}
 }
 
-// doBatches computes the tasks from ≤ t < to of a batched merge. A task is a product of matrices side by side: out[rows, columns, run] =
-// Σ_k A[rows, k, run] · B[k, columns, run] at one combination of values of the outer axes. There are no steps.
+// doBatches computes the tasks from ≤ t < to of a batched merge. A task is one combination of values of the outer axes. For it, matrices
+// side by side are multiplied: out[rows, columns, run] = Σ_k A[rows, k, run] · B[k, columns, run], one product for each position in the
+// run. Both operands are staged: a block of each is copied first, and the values of insideAxes are gone through within the block.
 func (w *worker) doBatches(m *merger, from, to int) {
 	x := m.spec
 	w.outerLoop.seek(x.outer, from)
-	w.stepLoop.seek(nil, 0)
+	w.stepLoop.seek(nil, 0) // a batched merge sums within a block only, so it has no steps
 	matrices := count(x.run)
 	for range to - from {
 		if m.ctx.Err() != nil {
 			return
 		}
-		w.stage(m)
+		w.stage(m) // copies the blocks of the operands, unless the task before had the same
 		w.insideLoop.seek(x.insideAxes, 0)
 		for range count(x.insideAxes) {
-			a, offsetA := w.source(m, 0)
+			a, offsetA := w.source(m, 0) // the copy, and the offset in it at the position of the loops
 			b, offsetB := w.source(m, 1)
 			out := m.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]:]
 			kernel.Batch(out, a[offsetA:], b[offsetB:], matrices, &w.matrices)
