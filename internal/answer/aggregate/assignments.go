@@ -99,7 +99,7 @@ func (r *estimate) bestAssignments() (best map[btn.Ask]*btn.Found, searches map[
 			continue
 		}
 		hasElimination[f.ask] = true
-		best[f.ask] = best[f.ask].Better(f.value.Found)
+		best[f.ask] = best[f.ask].Better(f.value.Found) // either may be nil, for no possible assignment
 	}
 	for ask, results := range searches {
 		if !hasElimination[ask] {

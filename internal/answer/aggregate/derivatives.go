@@ -10,9 +10,9 @@ import (
 
 // Derivatives of the components, which add up as Z does (Lemma 5).
 
-// reportDerivatives fills in ∂Z/∂θ = Σ_i α_i ∂Z_i/∂θ for every number θ of the model. If the query has a target, it fills in the same
-// for the sum of the terms of Z that have the target value. It fills in nothing if the parts have no derivatives. It returns an error if
-// the derivatives of parts do not fit together.
+// reportDerivatives fills in ∂Z/∂θ = Σ_i α_i ∂Z_i/∂θ for every number θ of the model, where Z_i is the value of part i. If the query has a
+// target, it also fills in Z_t, the sum of the terms of Z that have the target value, and ∂Z_t/∂θ. If the parts have no derivatives, it
+// fills in nothing. It returns an error if the derivatives of parts do not fit together.
 func (r *estimate) reportDerivatives(total *Total, want *btn.Want) *query.ErrorInfo {
 	derivatives := make([]*btn.Derivatives, len(r.Parts))
 	for i := range r.Parts {
@@ -30,6 +30,7 @@ func (r *estimate) reportDerivatives(total *Total, want *btn.Want) *query.ErrorI
 		return nil
 	}
 
+	// Z_t, and its derivatives in the list of those of Z, which are not needed any more.
 	z := make([]scaled.Number, len(r.Parts))
 	for i := range r.Parts {
 		t := r.Parts[i].Target

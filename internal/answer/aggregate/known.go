@@ -69,7 +69,7 @@ func (r *estimate) reportWanted(t *Total, a *btn.Assignment) *query.ErrorInfo {
 //
 //   - an exact ln Z, widened by rounding; no bounds if Z is 0
 //   - ln Z with its known rounding error, if that is the only thing which makes the answer not exact
-//   - otherwise the interval of the certificate, or the lower bound by the lnHeaviestAssignment assignment, and a warning.
+//   - otherwise the interval of the certificate, or without one the lower bound by the heaviest assignment found, and a warning.
 func (r *estimate) reportTrust(t *Total, a *btn.Assignment) {
 	quality, result := r.Plan.Quality, &t.Result
 	result.Exact = quality.Exact && !a.Unsure
@@ -79,7 +79,7 @@ func (r *estimate) reportTrust(t *Total, a *btn.Assignment) {
 	}
 
 	lower := lnHeaviestAssignment(t)
-	r.raiseToWeight(lower, t)
+	r.raiseToWeight(lower, t) // Z is at least the weight of one assignment
 	isRoundedOnly := quality.Exact && r.isRoundingBounded && !a.Unsure
 	switch {
 	case !result.Exact && isRoundedOnly && !result.Zero:

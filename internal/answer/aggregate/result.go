@@ -31,8 +31,8 @@ type Input struct {
 	// Sampling is the number of demands of the job that have sampled components: all their bounds hold together. 0 is taken for 1.
 	Sampling int
 
-	// IsDeadlineOver is true if no more values will come since the deadline has come. A plan that grows is answered with the values that have
-	// arrived.
+	// IsDeadlineOver is true if no more values will come since the deadline has come. A plan that grows is answered with the values that
+	// have arrived.
 	IsDeadlineOver bool
 }
 
@@ -100,7 +100,7 @@ func AddUp(in Input) Total {
 	}
 	const isLast = true // no more values will come
 	s := evaluateSequence(in, parts, isLast)
-	if s.ended == EndedDeadline && !in.IsDeadlineOver {
+	if s.ended == EndedDeadline && !in.IsDeadlineOver { // some values did not arrive, and it is not because of the deadline
 		return fail(
 			failure(
 				fault.Internal, "values are missing, and the estimates there are have not settled",
@@ -132,9 +132,9 @@ func AddUp(in Input) Total {
 	return t
 }
 
-// decisive returns the last estimate that was evaluated. If there is no answer, or if the model is at fault, it returns the refused
-// estimate instead, if there is one. It returns nil if no estimate was evaluated. If there is no answer, the error of the decisive
-// estimate is that of the query. If its quality is known, that is the quality of the answer.
+// decisive returns the estimate whose error is that of the query if there is no answer, and whose quality, if known, is that of the answer.
+// It is the last estimate that was evaluated, nil if there is none. But if an exact estimate was refused, with an error and evaluation went
+// on, that one is decisive if there is no answer after all, or if the error says that the model is at fault.
 func (g *sequence) decisive() *estimate {
 	if r := g.refused; r != nil && (g.best == nil || r.err.Code == fault.BadInput) {
 		return r

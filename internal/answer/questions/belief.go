@@ -91,7 +91,9 @@ type fitted struct {
 	belief *query.Belief // how the distribution was fitted, for the answer
 }
 
-// believe fits the distribution of the believed variables of a query. If there is none, why is the reason in words; otherwise it is "".
+// believe fits the distribution of the believed variables of a query to the beliefs. It begins with the distribution of these variables
+// under the model: their combinations of values have probabilities proportional to the Z of the further demands of kind "belief", each of
+// which observes one combination. If there is no such distribution, why is the reason in words; otherwise it is "".
 func believe(a *answer) (f fitted, why string) {
 	totals := a.furtherTotalsOf("belief")
 	z := make([]scaled.Number, len(totals))
@@ -201,7 +203,8 @@ func (f *fitted) largestMiss(beliefs []factorgraph.Likelihood, wanted [][]float6
 	return missed
 }
 
-// marginal returns the probability of each value of believed variable k, from the distribution p over all combinations.
+// marginal returns the probability of each value of believed variable k. p has the probabilities of all combinations of values of the
+// believed variables, in the sequence of combinations.
 func marginal(p []float64, beliefs []factorgraph.Likelihood, k int) []float64 {
 	sums := make([]float64, len(beliefs[k].Weights))
 	b := 0
@@ -212,8 +215,9 @@ func marginal(p []float64, beliefs []factorgraph.Likelihood, k int) []float64 {
 	return sums
 }
 
-// scaleMarginal multiplies the distribution p by wanted[x]/current[x], x the value of believed variable k. That changes the marginal of the
-// variable from current to wanted.
+// scaleMarginal changes the marginal of believed variable k, under the distribution p, from current to wanted: it multiplies the
+// probability p[b] of each combination b of values of the believed variables by wanted[x]/current[x], where x is the value of variable k in
+// b.
 func scaleMarginal(p []float64, beliefs []factorgraph.Likelihood, k int, wanted, current []float64) {
 	b := 0
 	for values := range combinations(beliefs) {
@@ -226,8 +230,9 @@ func scaleMarginal(p []float64, beliefs []factorgraph.Likelihood, k int, wanted,
 	}
 }
 
-// mix writes the marginals and the joint marginal under the beliefs into the result: Σ_b shares[b] times those of further demand b, whose
-// total is a.kindTotals[b]. It writes nothing that the demands do not have.
+// mix writes the marginals and the joint marginal under the beliefs into the result. The query has a further demand b for each combination
+// of values of the believed variables, with the total a.kindTotals[b]. The result is the mean of the marginals of these totals, weighted by
+// shares. If the totals have no marginals, or no joint marginal, nothing is written for them.
 func (a *answer) mix(shares []float64) {
 	var marginals [][]float64
 	var cells []float64
@@ -248,7 +253,7 @@ func (a *answer) mix(shares []float64) {
 			}
 		}
 		if cells == nil && t.Joint != nil {
-			cells = make([]float64, len(t.Joint))
+			cells = make([]float64, len(t.Joint)) // the result has this list, which is filled in below
 			a.result.Joint = &query.Joint{Variables: t.Want.Joint, Shape: t.Shape, P: cells}
 		}
 		for i := range cells {

@@ -21,7 +21,7 @@ func restricts(e, given factorgraph.Evidence) bool {
 		switch {
 		case isGiven && slices.Equal(given.Soft[i].Weights, s.Weights):
 			unchanged++
-		case isGiven, slices.Max(s.Weights) > 1:
+		case isGiven, slices.Max(s.Weights) > 1: // given with other weights, or a further one that may make terms larger
 			return false
 		}
 	}

@@ -369,18 +369,18 @@ func (f *factorSensitivity) swing(k int, total, target *line, width float64) (s 
 	return s, s.High > s.Low && !math.IsNaN(s.High-s.Low)
 }
 
-// interval returns a swing that has only the interval in which number k varies: θ (1 ± width), at most 1 for a number of a conditional
-// table. Low and High are P of today.
+// interval returns a swing that has only the interval in which number k of the factor varies: From and To are θ (1 ± width), at most 1 for
+// a number of a conditional table, and within float64. Low and High are to become the ends of the range of P; here they are P of today.
 func (f *factorSensitivity) interval(k int, width float64) query.Swing {
 	theta := f.core.Numbers[k]
 	s := query.Swing{Factor: f.factor, Number: k, Theta: theta, Low: f.p, High: f.p}
 	s.From, s.To = theta*(1-width), min(max(theta*(1+width), -math.MaxFloat64), math.MaxFloat64)
-	if s.From > s.To {
+	if s.From > s.To { // θ is below 0
 		s.From, s.To = s.To, s.From
 	}
-	if f.core.Row > 0 {
+	if f.core.Row > 0 { // a conditional table
 		s.To = min(1, s.To)
-		v := f.core.Scope[f.core.Row-1]
+		v := f.core.Scope[f.core.Row-1] // the variable whose probabilities a row has
 		s.Of = &v
 	}
 	return s
@@ -398,9 +398,9 @@ const (
 // probabilityAt returns P = Z_t/Z if a number of the model is x, and whether that can be relied on. total and target are Z and Z_t as
 // functions of the number. P is limited to 0 … 1 if rounding has put it outside.
 func (f *factorSensitivity) probabilityAt(x float64, total, target *line) (p float64, status probabilityStatus) {
-	z := total.at(x)
-	mayLackTerms := f.hasUnderflow && z < leastSeen
-	hasCancelled := !total.isPositive && math.Abs(z) < leastLeft*(1+math.Abs(total.share))
+	z := total.at(x)                                                                       // in units of Z today
+	mayLackTerms := f.hasUnderflow && z < leastSeen                                        // terms that were too small for a float64
+	hasCancelled := !total.isPositive && math.Abs(z) < leastLeft*(1+math.Abs(total.share)) // of terms with both signs few digits are left
 	switch {
 	case !isFinite(z), mayLackTerms, hasCancelled:
 		return 0, isUnreliable

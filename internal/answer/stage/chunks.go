@@ -119,9 +119,9 @@ func fixedUnits(assignments []btn.Assignment) (interim, others []btn.Unit) {
 	return interim, others
 }
 
-// unitFlops returns the expected operations of part i of an estimate: an equal share of the cost under the query's evidence if that is
-// known, otherwise the cost of the part on net, the whole network. If the plan is for the relevant part of net, it is an equal share of the
-// predicted cost.
+// unitFlops returns the expected operations of part i of an estimate. If the cost under the query's evidence is known (a.Cost), it is an
+// equal share of that. Otherwise, if the plan is for the relevant part of the network only, it is an equal share of the estimate's
+// predicted cost. Otherwise it is the cost of the part on net, the whole network.
 func unitFlops(net *btn.Network, a *btn.Assignment, e *btn.Estimate, i int) float64 {
 	switch {
 	case a.Cost != nil:

@@ -44,12 +44,12 @@ type observation struct {
 // of the demand with this evidence, whose cost limits the number of tests. It returns nil if a value of Z under a subset takes too much
 // work or is not exact.
 //
-// FirstResults a minimal conflict is found by deletion (deleteOneByOne). Then all smaller subsets of the evidence are tested, the
-// smallest first. The first one that conflicts is the result, and a smallest conflict. If the tests do not go that far, the result is the
-// conflict by deletion, which may not be a smallest one.
+// First a minimal conflict is found by deletion (deleteOneByOne). Then all smaller subsets of the evidence are tested, the smallest first.
+// If one of them is a conflict, the first one is the result, and is a smallest conflict. If the tests run out before that, the result is
+// the conflict by deletion, which may not be a smallest one.
 func (s *conflictSearch) find(a *btn.Assignment, e factorgraph.Evidence) *query.Conflict {
 	s.testsLeft = conflictTests
-	if a.Cost != nil && a.Cost.Flops*conflictTests > conflictFlops {
+	if a.Cost != nil && a.Cost.Flops*conflictTests > conflictFlops { // each test takes about the flops of the demand
 		s.testsLeft = int(conflictFlops / a.Cost.Flops)
 	}
 	s.setObservations(e)
@@ -68,7 +68,7 @@ func (s *conflictSearch) find(a *btn.Assignment, e factorgraph.Evidence) *query.
 	}
 
 	// A minimal conflict by deletion, and then all smaller sets.
-	size, ok := s.deleteOneByOne(set)
+	size, ok := s.deleteOneByOne(set) // set becomes the conflict
 	if !ok {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (s *conflictSearch) find(a *btn.Assignment, e factorgraph.Evidence) *query.
 		if smaller != nil {
 			return s.describe(smaller, isSmallest)
 		}
-		if !isComplete {
+		if !isComplete { // no tests are left, or one has no exact answer
 			return s.describe(set, !isSmallest)
 		}
 	}

@@ -82,9 +82,9 @@ func FirstResults(
 func propagateOne(
 	ctx, enough context.Context, net *btn.Network, d btn.Demand, s query.Settings,
 ) (*btn.Assignment, []btn.UnitValue, error) {
-	var nothingShared *problem.Shared
+	var nothingShared *problem.Shared // a nil Shared remembers nothing for other demands
 	relevant, relevantDemand := nothingShared.Relevant(net, d)
-	_, _, conditioned, err := relevant.UnderEvidence(relevantDemand.Evidence)
+	_, _, conditioned, err := relevant.UnderEvidence(relevantDemand.Evidence) // conditioned is relevant with the evidence put in
 	if err != nil {
 		return nil, nil, err
 	}

@@ -129,7 +129,7 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 			return nil, err
 		}
 		estimate := &plan.Estimates[0]
-		isInsured := estimate.Parts[0].About().IsInterim && len(estimate.Parts) > 1 // a search comes before the elimination
+		isInsured := estimate.Parts[0].About().IsInterim && len(estimate.Parts) > 1 // the first part is a search, before the elimination
 		isSlow = isSlow || isInsured
 		joined.add(estimate)
 		if hit == btn.CacheMiss {
@@ -141,6 +141,7 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 		joined.prepend([]btn.Part{solution.Part()})
 	}
 	joined.finish(found)
+	// Alone: as soon as a search has proved its assignment, that is the answer, and nothing waits for Z.
 	found.Alone = isSlow && ask.WantsOnlyBest() && !ask.Marginals
 	return found, nil
 }
@@ -246,7 +247,7 @@ func proposeSearch(
 	var plan *btn.Plan
 	hit := j.CacheState()
 	if isProved := solution != nil && !solution.Found.Relaxed; isProved {
-		plan = proposal.ExactPlan(query.Cost{Flops: solution.Flops})
+		plan = proposal.ExactPlan(query.Cost{Flops: solution.Flops}) // its only part is added below
 	} else {
 		var err error
 		if plan, hit, err = planSearch(ctx, j, ask, ask.Asks()[0], solution, wholeBudget); err != nil {
@@ -279,13 +280,13 @@ func planSearch(
 	return search.Propose(ctx, j, share, solution)
 }
 
-// planElimination returns the plan of an elimination that finds assignments of a kind, and the state of the cache for it. zFlops is the
-// work of Z, which is computed as well. By method auto the plan is looked for until the end of the time for planning, and a search
-// insures the most probable assignment:
+// planElimination returns the plan of an elimination that finds assignments of a kind, and the state of the cache for it (hit). zFlops is
+// the work of Z, which the whole plan computes as well. solution is what a short search has found. For samples, or if the method is not
+// auto, the plan is the elimination, or an error. Otherwise the time left for planning may be spent on the plan of the elimination. Then
 //
-//   - The plan is a search instead if the elimination is over the budget, or if it only gives a bound.
-//   - A search is done before the elimination if there is a deadline, and Z and the elimination together take more than
-//     proposal.InsuredShare of the budget.
+//   - if the elimination is over the budget, or if it gives only a bound (IsRelaxed), the plan is a search instead
+//   - if there is a deadline, and Z and the elimination together take more than proposal.InsuredShare of the budget, the parts of a search
+//     come before those of the elimination. The assignment of the search is the answer if the deadline comes first.
 func planElimination(
 	ctx context.Context, j *proposal.Job, ask proposal.Ask, kind btn.Ask, solution *search.Known, zFlops float64,
 ) (plan *btn.Plan, hit string, err error) {
@@ -317,9 +318,11 @@ func planElimination(
 		return plan, hit, nil
 	}
 	searchPlan, _, err := planSearch(ctx, j, ask, kind, solution, min(insuranceRatio*flops/j.Settings.Budget, insuranceShare))
-	if err != nil {
+	if err != nil { // the elimination goes on without insurance
 		return plan, hit, nil
 	}
+
+	// A copy, since plan may be shared by other queries.
 	e, searching := plan.Estimates[0], &searchPlan.Estimates[0]
 	e.Parts = slices.Concat(searching.Parts, e.Parts)
 	e.Cost.Flops += searching.Cost.Flops

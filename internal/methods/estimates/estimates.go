@@ -396,8 +396,9 @@ func estimateFlops(e *btn.Estimate) float64 {
 	return e.Cost.Flops
 }
 
-// mergeByCost merges two sequences of estimates into one. Each keeps its sequence. The next estimate is that of the two for which the
-// flops of its sequence, up to and including it, are fewer. So cheap estimates of both come first.
+// mergeByCost merges two sequences of estimates into one, in which the estimates of a keep their sequence, and so do those of b. The next
+// estimate is the first one left of a or of b: the one at which its own sequence has taken fewer flops in total. So the cheap estimates of
+// both sequences come first.
 func mergeByCost(a, b []btn.Estimate) []btn.Estimate {
 	merged := make([]btn.Estimate, 0, len(a)+len(b))
 	var spentA, spentB float64

@@ -15,7 +15,9 @@ import (
 )
 
 // warnIfExactIsCheaper returns a warning if an exact contraction along the min-fill order fits the memory and takes fewer flops than the
-// estimates of a plan. It returns "" if it does not, if finding out takes long, or if the estimates take almost no time.
+// estimates of a plan. It returns "" if the contraction does not, if the estimates take almost no time (policy.ChunkFlops), or if the price
+// of the contraction is not known: the search of the order takes too many moves, or the order has a table of more than policy.AutoFlops
+// entries.
 func warnIfExactIsCheaper(ctx context.Context, j *proposal.Job, ask proposal.Ask, plan *btn.Plan) (warning string, err error) {
 	simplified, err := truncated.Simplify(ctx, j.Problem(), ask.Marginals)
 	if err != nil {

@@ -280,9 +280,9 @@ func (j run) resolveIfWhole(a Answer, err error, isWhole bool) (btn.Value, error
 	return j.valueOf(a), nil
 }
 
-// marginalsAlong contracts e along an order, and goes back over the same steps for the marginals of all variables. Those of variable v
-// are written to j.M.At, from position j.M.Offset[v] on. Index e.Variables[v] belongs to variable v. If the network excludes values of an
-// index, e.Support lists those that are left, and the others have marginal 0.
+// marginalsAlong contracts e along an order, and goes back over the same steps for the marginals of all variables. Those of variable v are
+// written to j.Marginals.At, which holds zeros, from position j.Marginals.Offset[v] on. Index e.Variables[v] belongs to variable v. If the
+// network excludes values of an index, e.Support lists those that are left, and the others have marginal 0.
 func (j run) marginalsAlong(
 	e *sumproduct.Expression, order []int, o einsum.Options,
 ) (btn.Value, einsum.Stats, error) {

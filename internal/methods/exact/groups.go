@@ -75,11 +75,12 @@ const (
 )
 
 // PlanGroups plans the marginals of targets (nil: of all variables) group by group. A group keeps the last indices whose marginals are
-// still missing, and all other indices are summed out if they need not stay, as most of them. One pass over the rest then gives the
-// marginals of all indices that remain. A group keeps one index, or twice as many as the group before if that was cheap.
+// still missing. Simplification sums out most of the other indices, and one pass over the simplified network gives the marginals of all
+// indices that are left. A group keeps one index, or twice as many as the group before if that took at most easyGroup flops. If a group of
+// several indices takes more, it is replaced by one of one index.
 //
-// It returns the groups and the price of each. It returns nil if all groups together take more than o.Flops along min-fill orders. The
-// simplified network of a group depends on the entries of the network, not only on its shape.
+// It returns the groups and the price of each. If no marginal is missing, or if all groups together take more than o.Flops along min-fill
+// orders, it returns nil. The simplified network of a group depends on the entries of the network, not only on its shape.
 //
 // Errors: as Plan. Cost: a simplification per group, and Plan's.
 func (p *Prepared) PlanGroups(
@@ -102,7 +103,7 @@ func (p *Prepared) PlanGroups(
 			return nil, nil, err
 		}
 
-		if simplified.simple.Expression.Scale.IsZero() { // Z is 0, and no index is left
+		if simplified.simple.Expression.Scale.IsZero() { // Z is 0, and no index is left: one group answers all
 			groups, plan.Groups = []*Prepared{simplified}, []MarginalGroup{{Keep: keep}}
 			break
 		}
@@ -120,7 +121,8 @@ func (p *Prepared) PlanGroups(
 			return nil, nil, nil
 		}
 		groups = append(groups, simplified)
-		plan.Groups = append(plan.Groups, MarginalGroup{Keep: keep, Indices: simplified.markRecovered(missing)})
+		recovered := simplified.markRecovered(missing) // these are no longer missing
+		plan.Groups = append(plan.Groups, MarginalGroup{Keep: keep, Indices: recovered})
 	}
 	if len(groups) == 0 {
 		return nil, nil, nil

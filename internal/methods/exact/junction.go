@@ -61,7 +61,7 @@ func JunctionOf(plan *btn.Plan) *Junction {
 func JunctionPlan(
 	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, s query.Settings,
 ) (plan *btn.Plan, ok bool, err error) {
-	if countWideTables(shape) > junction.MaxLeaves {
+	if countWideTables(shape) > junction.MaxLeaves { // tables over one index do not count: they are weights of it
 		return nil, false, nil
 	}
 	h, ok := junction.Shape(net)
@@ -71,7 +71,7 @@ func JunctionPlan(
 	found, err := contractionorder.Search(ctx, h, contractionorder.Options{
 		Seed:    s.Seed,
 		Moves:   min(policy.JunctionMoves, proposal.MoveLimit(s)),
-		Effort:  policy.MarginalRate / policy.MoveCost,
+		Effort:  policy.MarginalRate / policy.MoveCost, // how many moves it is worth to save one flop of Z, with marginals
 		Threads: searchThreads,
 	})
 	isOverBudget := err != nil && fault.CodeOf(err) == fault.OverBudget
@@ -82,7 +82,7 @@ func JunctionPlan(
 	if err != nil {
 		return nil, false, err
 	}
-	cost, marginals := junction.Price(h, found.Tree)
+	cost, marginals := junction.Price(h, found.Tree) // of Z, and of Z with marginals
 	if cost.Flops > policy.JunctionFlops || marginals.Bytes > min(policy.JunctionBytes, float64(s.Memory)) {
 		return nil, false, nil
 	}

@@ -188,7 +188,8 @@ func (p *Product) Fits(n *btn.Network) error {
 	return nil
 }
 
-// mayBeInFactor reports whether the estimate of a factor may have the part: it has to be exact and no product.
+// mayBeInFactor reports whether the estimate of a factor may have the part: it has to be exact and no product. Parts of the classes
+// Truncated and Regions are not exact.
 func mayBeInFactor(part btn.Part) bool {
 	if part == nil {
 		return false

@@ -15,7 +15,8 @@ type accumulator struct {
 // batch is the number of numbers added at a time.
 const batch = 1 << 16
 
-// add adds a number to the total. If a level is full, its sum is the number that goes to the next level.
+// add adds a number to the total. Level 0 holds the numbers that are not added up yet. When a level has batch numbers, it is emptied, and
+// the sum of its numbers is added to the next level in the same way.
 func (a *accumulator) add(x scaled.Number) {
 	for l := 0; ; l++ {
 		if l == len(a.levels) {

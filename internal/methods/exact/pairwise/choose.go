@@ -46,9 +46,10 @@ func (g *groups) panel(v, maxEntries int) *spec {
 	return x
 }
 
-// batched returns a merge of matrices side by side, out[rows, columns, run] = Σ_k A[rows, k, run] · B[k, columns, run]. The run are the
-// last axes of the result that both operands have. All rows, columns and values of the sum are within a block. It returns nil if the
-// matrices are too large or too small, or if the run is too short.
+// batched returns a merge of matrices side by side, out[rows, columns, run] = Σ_k A[rows, k, run] · B[k, columns, run]. Rows are the axes
+// that only A and the result have, columns those that only B and the result have. The run is the last axes of the result that both operands
+// have, one pair of matrices for each position. The outer axes are the others that both have. All rows, columns and values of the sum are
+// within a block. The result is nil if the matrices are too large or too small, or if the run is too short.
 func (g *groups) batched() *spec {
 	rows, columns, sum := count(g.exclusive[0]), count(g.exclusive[1]), count(g.sum)
 	isTooSmall := rows < 2 || columns < 2 || sum < 2
@@ -66,7 +67,7 @@ func (g *groups) batched() *spec {
 		start--
 		matrices *= last.dim
 	}
-	if matrices < kernel.Columns {
+	if matrices < kernel.Columns { // the kernel computes so many at a time
 		return nil
 	}
 	x := &spec{kind: batched, rows: g.exclusive[0], columns: g.exclusive[1], sum: g.sum, run: g.out[start:]}
@@ -167,7 +168,7 @@ func (x *spec) isContiguous(operand int) bool {
 func (x *spec) countGathers(operand int) float64 {
 	n := float64(count(x.outer))
 	if len(x.steps) == 0 {
-		for i := len(x.outer) - 1; i >= 0 && x.outer[i].stride[operand] == 0; i-- {
+		for i := len(x.outer) - 1; i >= 0 && x.outer[i].stride[operand] == 0; i-- { // the last axis is the fastest loop
 			n /= float64(x.outer[i].dim)
 		}
 	}

@@ -89,9 +89,9 @@ func (r *run) measureTables(e *sumproduct.Expression) error {
 	return nil
 }
 
-// measureTable sets inputs[t] to a table of the expression, which has the entries data. If its largest entry is beyond 2^±margin, it is a
-// copy divided by a power of two, which goes into start. If all entries are 0, start becomes 0. largest and smallest below are exponents
-// of 2 of the largest and the smallest entry.
+// measureTable sets inputs[t] to a table of the expression, which has the entries data, with bounds of their sizes. If the largest entry is
+// beyond 2^±margin, inputs[t] is a copy divided by a power of two, and r.start is multiplied by the power. If all entries are 0, r.start
+// becomes 0. largest and smallest below are the exponents of 2 of the largest entry and of the smallest one other than 0.
 func (r *run) measureTable(t int, data []float64) error {
 	largest, smallest, signed := floats.Extent(data)
 	if isInfinite := largest >= 1024; isInfinite { // or NaN
@@ -99,14 +99,14 @@ func (r *run) measureTable(t int, data []float64) error {
 	}
 	r.signed = r.signed || signed
 
-	bound := largest + 1
+	bound := largest + 1 // all entries are below 2^bound in size
 	if isZero := floats.LargestBits(data) == 0; isZero {
 		r.start = scaled.Number{}
 		bound = 0
 	} else if bound < -margin || bound > margin {
 		data = append([]float64(nil), data...)
 		r.copiedEntries += float64(len(data))
-		r.start = r.start.Mul(floats.Normalise(data))
+		r.start = r.start.Mul(floats.Normalise(data)) // divides data by 2^largest, and returns that
 		smallest -= largest
 		bound = 1
 	}
@@ -116,8 +116,8 @@ func (r *run) measureTable(t int, data []float64) error {
 		log2Bound: bound,
 		Depth:     sumproduct.Depth{Low: min(smallest, 0), Measured: true},
 	}
-	wasReduced := bound == 1 && largest > 0 // divided by a power of two above 1
-	if wasReduced && smallest < floats.Lowest {
+	wasReduced := bound == 1 && largest > 0     // divided by a power of two above 1
+	if wasReduced && smallest < floats.Lowest { // entries have lost digits, or all of them
 		r.inputs[t].AddLoss(sumproduct.Floor)
 	}
 	return nil

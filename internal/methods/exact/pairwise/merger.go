@@ -80,15 +80,16 @@ func (m *merger) cutTasks() {
 
 	switch x.kind {
 	case panel:
-		m.runPieces = pieces(count(x.run), min(maxRun, maxPanel/min(count(x.sum), maxSum)))
+		// V is packed for at most maxSum values of the sum at a time, and then has at most maxPanel entries.
+		maxEntries := min(maxRun, maxPanel/min(count(x.sum), maxSum))
+		m.runPieces = pieces(count(x.run), maxEntries)
 		m.rowPieces = pieces(count(x.rows), taskRows)
 		m.tasks = count(x.outer) * m.runPieces * m.rowPieces
 	case blend, batched:
 		m.tasks = count(x.outer)
 	case inner:
 		m.tasks = min(innerParts, count(x.steps))
-		n := m.tasks * len(m.out)
-
+		n := m.tasks * len(m.out) // each task has a sum of its own for each entry of the result
 		if cap(m.partialSums) < n {
 			m.partialSums = make([]float64, n)
 		}

@@ -17,9 +17,10 @@ type marginals struct {
 	sums       [][]float64       // by index that is read, and its value: sum of the terms of the table
 }
 
-// readMarginals adds the marginals of the indices that are read at a table T (o.a) to the totals: for each value of such an index the sum
-// of the terms T·adj(T) over all other indices. o.b is the buffer of adj(T). If T is a leaf, it takes the entries of the expression with
-// the lone indices, which the adjoint does not depend on. Time: 3 flops per entry.
+// readMarginals adds the marginals of some indices of a table T (buffer o.a) to the totals. These are the indices r.reads[o.a]. The
+// marginal of a value of an index is the sum of the entries of T·adj(T) that have the value; adj(T) is the adjoint of T (buffer o.b). If T
+// is a leaf, its buffer has no lone indices, which no other table has: their marginals need the entries of the table in the expression
+// (r.inputs). adj(T) does not depend on lone indices. Time: 3 flops per entry, a product and two additions.
 func (r *run) readMarginals(o *op) {
 	// The entries of T, and the factor by which their products with those of adj(T) are terms of Z.
 	m := &r.marginals
@@ -30,11 +31,11 @@ func (r *run) readMarginals(o *op) {
 	if isLeaf := o.a < s.leaves; isLeaf {
 		t = &r.inputs[o.a]
 		table, tableLayout = t.data[r.sliceOffset(o.a):], s.storedLayout(o.a)
-		if wasDivided := !r.factors[o.a].IsZero(); wasDivided {
+		if wasDivided := !r.factors[o.a].IsZero(); wasDivided { // adj(T) is that of T divided by the factor
 			factor = factor.Div(r.factors[o.a])
 		}
 	}
-	if _, loses := r.productDepth(t, &r.buffers[o.b]); loses {
+	if _, loses := r.productDepth(t, &r.buffers[o.b]); loses { // a product may be too small for a float64
 		r.stats.Lost = r.stats.Lost || !r.areNegligible(o.a, float64(len(t.data)), factor)
 	}
 
@@ -47,7 +48,8 @@ func (r *run) readMarginals(o *op) {
 	start := suffixStart(axes, maxRun)
 	outer, run := axes[:start], axes[start:]
 
-	// Sums by the value of each index that is read.
+	// m.sums[i][x] is the sum for value x of index read[i]. addTerms adds to it if the index is outer axis outerAxis[i]. If the index is in
+	// the run (outerAxis[i] = −1), sumRun does, from the sums over all blocks that addTerms leaves in m.terms.
 	read := r.reads[o.a]
 	outerAxis := m.prepareSums(s, read, outer)
 	entries := m.addTerms(table, adjoint, outer, run, outerAxis)

@@ -119,8 +119,8 @@ func (s *shape) backwardProgram(readings *readings, maxKept float64) *program {
 	return e.program
 }
 
-// clearFrontier returns the frontier: the static tables that are merged in each slice and whose adjoint is needed. For each it emits the
-// operation that sets the sum of its adjoint over slices to 0.
+// clearFrontier returns the frontier: the static tables, which are computed once for all slices, that are merged in each slice and whose
+// adjoint is needed. For each it emits the operation that sets the sum of its adjoint over slices to 0.
 func (e *backwardEmitter) clearFrontier() (frontier []int) {
 	s := e.shape
 	for k, m := range s.merges {
@@ -279,13 +279,14 @@ func (e *backwardEmitter) recompute(table int) {
 	}
 }
 
-// fitBackward returns the program of Marginals that keeps as many tables of the forward pass as memory bytes have room for: it tries
-// smaller and smaller limits of their size. If none fits, it returns the program with the smallest peak.
+// fitBackward returns the program of Marginals that keeps as many tables of the forward pass for the backward pass as memory bytes have
+// room for. It tries smaller and smaller limits of the size of tables that are kept (maxKept): no limit, then largest, largest/4, … until
+// below 1 entry. The tables that are not kept are computed again. If no program fits, it returns the one with the smallest peak.
 func (s *shape) fitBackward(memory float64) *program {
 	readings := s.chooseReadings()
 	largest := s.largestSize()
 	var smallest *program
-	for maxKept := math.MaxFloat64; ; { // all tables, then those of at most largest, largest/4, … entries
+	for maxKept := math.MaxFloat64; ; {
 		p := s.backwardProgram(readings, maxKept)
 		if p == nil { // too long, and more so with fewer tables kept
 			break
@@ -297,7 +298,7 @@ func (s *shape) fitBackward(memory float64) *program {
 		if fits || maxKept < 1 {
 			break
 		}
-		maxKept = min(maxKept, 4*largest) / 4
+		maxKept = min(maxKept, 4*largest) / 4 // largest after the first round
 	}
 	return smallest
 }

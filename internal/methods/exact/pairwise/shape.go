@@ -70,7 +70,7 @@ func newShape(
 				"already", contractionorder.ErrTree, v)
 		}
 		s.slices = finite(s.slices * float64(s.dims[v]))
-		s.dims[v] = 0
+		s.dims[v] = 0 // sliced; h.Dims still has the number of its values
 	}
 
 	// The scopes, from the leaves to the last table.
@@ -94,9 +94,9 @@ func newShape(
 		s.addLeaf(i, scope, tableCount)
 	}
 	for k, m := range t.Merges {
-		s.addMerge(k, m, tableCount)
+		s.addMerge(k, m, tableCount) // lowers tableCount
 	}
-	s.chooseStatic(math.MaxFloat64)
+	s.chooseStatic(math.MaxFloat64) // tables of any size are computed once for all slices, if they have no sliced indices
 	return s, nil
 }
 
@@ -178,12 +178,13 @@ func (s *shape) chooseStatic(maxSize float64) {
 	s.isStatic[last] = false // every slice has a value
 }
 
-// programWithin returns the first program that fits the memory, in bytes, 8 for an entry. build makes a program for the current isStatic.
-// Static tables are computed once for all slices and kept for them. If the program does not fit, it tries again with only smaller ones as
-// static tables. If none fits, it returns the last program, in which only leaves that share the entries of the expression are static.
+// programWithin returns the first program that fits the memory, in bytes, 8 for an entry. build makes a program for the current isStatic,
+// by which some tables are static: computed once for all slices and kept for them. If the program does not fit, programWithin limits the
+// size of static tables to a quarter of the largest table, then to a quarter of that, and so on, and builds again. If no program fits, it
+// returns the last one, in which only leaves that share the entries of the expression are static.
 func (s *shape) programWithin(memory float64, build func() *program) *program {
 	p := build()
-	if len(s.sliced) == 0 {
+	if len(s.sliced) == 0 { // there is one slice, and isStatic has no effect
 		return p
 	}
 	for maxSize := s.largestSize(); 8*p.peak > memory && maxSize >= 0.5; maxSize /= 4 {

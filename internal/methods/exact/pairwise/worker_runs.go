@@ -16,14 +16,14 @@ func (w *worker) doBlends(m *merger, from, to int) {
 	for range to - from {
 		w.stepLoop.seek(x.steps, 0)
 		for step := range count(x.steps) {
-			if step%64 == 63 && m.ctx.Err() != nil {
+			if step%64 == 63 && m.ctx.Err() != nil { // looked at once in 64 steps
 				return
 			}
 			w.stage(m)
 			w.insideLoop.seek(x.insideAxes, 0)
 			for range count(x.insideAxes) {
 				out := m.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]:][:runEntries]
-				w.addBlend(m, out, step == 0)
+				w.addBlend(m, out, step == 0) // the first step sets out, the others add to it
 				w.insideLoop.next()
 			}
 			w.stepLoop.next()
