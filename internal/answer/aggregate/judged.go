@@ -53,7 +53,7 @@ func (g *sequence) reportSamples(total *Total, want *btn.Want) {
 		squares += w * w
 	}
 	if squares > 0 {
-		total.Effective = finite(1 / squares)
+		total.Effective = finite(1 / squares) // how many samples of one weight count as much; the weights sum to 1
 	}
 	if e := samplesError(total); e > doubtedSamples {
 		total.Result.Warnings = append(total.Result.Warnings, fmt.Sprintf(

@@ -45,7 +45,7 @@ func (g *sequence) warnOfAnswer(warn func(format string, args ...any)) {
 		warn(DeadlineCame)
 	}
 	switch u := g.answer.Uncertainty; {
-	case g.IsUnsure && !g.best.Plan.KeepsRange():
+	case g.IsUnsure && !g.best.Plan.KeepsRange(): // IsUnsure: the entries span too much; KeepsRange: the plan loses no terms even then
 		known := "nothing is known of the quality of this estimate"
 		if u != nil {
 			known = "this estimate is known by its bounds alone"

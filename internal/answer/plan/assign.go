@@ -177,7 +177,7 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 	}
 	mayHaveNoDigits := err == nil && found.MayCancel && !found.Summed
 	if mayHaveNoDigits && p.IsAuto() {
-		return p.amongEstimates(ctx, want, found)
+		return p.amongEstimates(ctx, want, found) // the estimates are the answer if all digits cancel
 	}
 	needsEstimates := p.IsAuto() && err != nil && fault.CodeOf(err) == fault.OverBudget
 	if !needsEstimates {
@@ -260,7 +260,7 @@ func (p planner) parametric(ctx context.Context, want btn.Want) (*btn.Assignment
 	if err != nil {
 		return nil, err
 	}
-	if want.Target != nil {
+	if want.Target != nil { // the sensitivity needs the numbers of the model beside the derivatives
 		found.Numbers = lower.Numbers(p.Net)
 	}
 	return found, nil

@@ -58,12 +58,13 @@ func spanOfCores(net *btn.Network) (s span) {
 	return s
 }
 
-// warnings returns a warning if terms of the total may be lost: if the spans of all wide cores (s) and of all wide links of net, the
-// network under evidence, are more than spanBits together. Terms above 0 then may become 0. If other factors exclude the larger terms,
-// the total misses the terms that count. Usually the larger ones stay, so the warning says may. Linear time.
+// warnings returns a warning if terms of the total may be lost. The span of a tensor is log2 of the ratio of its largest to its smallest
+// entry, and s is the sum over all wide cores. The warning is given if s and the spans of all wide links of net, the network under
+// evidence, are more than spanBits together. Terms above 0 then may become 0. If other factors exclude the larger terms, the total misses
+// the terms that count. Usually the larger ones stay, so the warning says may. Linear time.
 func (s span) warnings(net *btn.Network) []string {
 	for _, link := range net.Links {
-		s.addTensor(link.T)
+		s.addTensor(link.T) // in this copy of s only: the next query has other links
 	}
 	if s.bits <= spanBits {
 		return nil

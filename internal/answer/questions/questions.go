@@ -186,7 +186,7 @@ func (a *answer) write() {
 func (a *answer) furtherTotalsOf(kind string) []aggregate.Total {
 	totals := a.furtherTotals
 	for _, extra := range a.asked.Extra {
-		n := min(extra.Demands, len(totals))
+		n := min(extra.Demands, len(totals)) // fewer if totals are missing
 		if extra.Kind == kind {
 			return totals[:n]
 		}

@@ -275,7 +275,7 @@ func (f *factorSensitivity) setRowConstants(lines []line, share []float64) {
 		}
 	}
 	otherRows, isPositive := sumsOfOthers(rowShares)
-	isPositive = isPositive && len(f.core.Groups) > 0
+	isPositive = isPositive && len(f.core.Groups) > 0 // no groups: numbers of the network are below 0 or beyond float64
 
 	for i := range rowShares {
 		for x := range d {
@@ -342,8 +342,9 @@ const leastKept, leastSeen = 0x1p-1022, 0x1p-900
 const leastLeft = 1e-4
 
 // swing returns the lowest and highest P while number k of the factor varies from θ (1 − width) to θ (1 + width). total and target are the
-// lines of Z and Z_t. P is monotonic in the interval, as a ratio of two linear functions without a pole, so that only its ends count. moves
-// is false if P stays the same. It is also false if P cannot be computed at an end, and then the number is counted as unranked.
+// lines of Z and Z_t, linear functions of the number. P is their ratio and has no pole, so that it is monotonic in the interval and only
+// the ends count, with P of today. moves is false if P stays the same. It is also false if P cannot be computed at an end, and then the
+// number is counted as unranked. An end at which Z is 0 has no P and does not count.
 func (f *factorSensitivity) swing(k int, total, target *line, width float64) (s query.Swing, moves bool) {
 	s = f.interval(k, width)
 	// A derivative of infinity shows that a θ of 0 may be a number below the range of float64.

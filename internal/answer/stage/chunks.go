@@ -78,12 +78,13 @@ func ChunksAndCosts(
 	return c.chunks, c.costs, ends
 }
 
-// addGrowing adds the units of queries that grow: estimate 0 of each of them, then estimate 1, and so on, longest estimates at most.
-// Estimate k begins a new chunk, and is complete after the first ends[k] chunks.
+// addGrowing adds the units of queries whose plans grow, a unit for each part: those of estimate 0 of each query, then those of estimate 1,
+// and so on. longest is the number of estimates of the longest plan. A new chunk begins with each estimate, so that estimate k of all
+// queries is complete after the first ends[k] chunks.
 func (c *cutter) addGrowing(assignments []btn.Assignment, longest int) (ends []int) {
 	next := make([]int, len(assignments)) // the first part of the next estimate of each query
 	for k := range longest {
-		c.cut()
+		c.cut() // a new chunk
 		for q, a := range assignments {
 			hasEstimate := a.Error == nil && a.Plan.Grows() && k < len(a.Plan.Estimates)
 			if !hasEstimate {
@@ -91,7 +92,7 @@ func (c *cutter) addGrowing(assignments []btn.Assignment, longest int) (ends []i
 			}
 			e := &a.Plan.Estimates[k]
 			for range e.Parts {
-				c.add(btn.Unit{Query: q, Part: next[q]}, e.Cost.Flops/float64(len(e.Parts)))
+				c.add(btn.Unit{Query: q, Part: next[q]}, e.Cost.Flops/float64(len(e.Parts))) // to the last chunk, or a new one
 				next[q]++
 			}
 		}

@@ -51,7 +51,7 @@ func FirstResults(
 	late := errorInfo(fault.New(fault.Deadline, "stage: no time was left for a first value"), query.StageLearn)
 	demands, asked := questions.Demands(contraction.Domains(net), queries)
 	assignments := make([]btn.Assignment, len(demands))
-	values := make([]btn.UnitValue, 0, 2*len(demands))
+	values := make([]btn.UnitValue, 0, 2*len(demands)) // the value of belief propagation and the bound of each
 	for k := range demands {
 		assignments[k] = btn.Assignment{Error: late, Cache: btn.CacheOff} // unless the demand gets a value below
 		isTimeOver := enough.Err() != nil && len(values) > 0
@@ -72,7 +72,7 @@ func FirstResults(
 			values = append(values, v)
 		}
 	}
-	noteAsked(assignments, asked)
+	noteAsked(assignments, asked) // results are made by the queries in the assignments
 	return AggregateNow(job, assignments, values), nil
 }
 

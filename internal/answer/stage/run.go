@@ -106,7 +106,8 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 		return o.results, nil
 	}
 
-	// FirstResults beside run, then run until the deadline and a moment longer.
+	// FirstResults beside run, then run until the deadline and a moment longer. An error of FirstResults is that ctx has ended: then there
+	// are no first results, and those of run are taken as they are.
 	if first == nil {
 		first, _ = FirstResults(ctx, r.Job, net, r.Queries, r.Settings, left)
 	}
@@ -127,6 +128,7 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 	if o.err == nil {
 		return ReplaceFailures(o.results, first), nil
 	}
+	// run has no results. Those of first are answers to a list of failures, one for each query.
 	if results := ReplaceFailures(FailedResults(r.Job, len(first), o.err, query.StageLearn), first); HasAnswer(results) {
 		return results, nil
 	}

@@ -38,8 +38,9 @@ func Reparameterise(
 	return ReparameteriseFor(ctx, m, s, nil)
 }
 
-// ReparameteriseFor reparameterises a model, as Reparameterise does, for some queries. If one of them is parametric, such as one for
-// gradients, every factor of the model is a core, in the sequence of the factors, and all maps are the identity.
+// ReparameteriseFor reparameterises a model, as Reparameterise does, for some queries: it makes a network of tensors (cores), with a linear
+// map on every link between them. If one of the queries is parametric, such as one for gradients, every factor of the model is a core, in
+// the sequence of the factors, and all maps are the identity. The maps are the identity, too, if the method does not read them.
 func ReparameteriseFor(
 	ctx context.Context, m *factorgraph.Model, s query.Settings, queries []query.Query,
 ) (*btn.Network, error) {
@@ -57,7 +58,7 @@ func ReparameteriseFor(
 		return nil, ctxErr
 	}
 	switch {
-	case errors.Is(err, btn.ErrRange) || errors.Is(err, tensor.ErrNotFinite):
+	case errors.Is(err, btn.ErrRange) || errors.Is(err, tensor.ErrNotFinite): // numbers are beyond float64: the model is not at fault
 		return nil, fault.Wrap(fault.Unsupported, err)
 	case err != nil:
 		return nil, fault.Wrap(fault.BadInput, err)

@@ -177,7 +177,8 @@ func (j *joinedEstimate) prepend(parts []btn.Part) {
 	j.estimate.Parts = slices.Concat(parts, j.estimate.Parts)
 }
 
-// add adds the parts of an estimate, and its price. Parts that are an answer by themselves are done first.
+// add adds the parts of an estimate, and its price. Parts that are an answer by themselves (IsInterim) are done first. The price is added
+// to that of the plan and to that under the evidence.
 func (j *joinedEstimate) add(e *btn.Estimate) {
 	if e.Parts[0].About().IsInterim {
 		j.prepend(e.Parts)

@@ -126,7 +126,7 @@ func lnLeastWeight(e *sumproduct.Expression) *float64 {
 	}
 	ln := e.Scale.LogAbs()
 	for _, t := range e.Tables {
-		smallest := math.Inf(1)
+		smallest := math.Inf(1) // stays if the table has no entry above 0: then the result is nil
 		for _, x := range t.Data {
 			if x > 0 {
 				smallest = min(smallest, x)
@@ -151,9 +151,9 @@ func simplify(ctx context.Context, p *problem.Problem, masked bool) (*truncated.
 // withoutMarginals tells truncated.Simplify that the marginals of the simplified network are not needed.
 const withoutMarginals = false
 
-// boundByMiniBuckets sets the upper and the lower bound of ln Z by mini-buckets along q.Order, whose tables have at most q.Entries
-// entries. It returns the flops. A lower bound that is no number is left out. The error is over budget if they need more than memory
-// bytes.
+// boundByMiniBuckets sets the upper and the lower bound of ln Z by mini-buckets along q.Order: eliminations whose tables are split so that
+// they have at most q.Entries entries. One run gives the upper bound. Each of bucketWeights gives a lower bound, and the largest counts. A
+// lower bound that is NaN is left out. It returns the flops. The error is over budget if mini-buckets need more than memory bytes.
 func boundByMiniBuckets(ctx context.Context, e *sumproduct.Expression, q *Bound, memory int64, bound *btn.BoundValue) (float64, error) {
 	plan, err := minibuckets.NewPlan(e.Hypergraph(), q.Order, q.Entries)
 	if err != nil {
@@ -177,5 +177,5 @@ func boundByMiniBuckets(ctx context.Context, e *sumproduct.Expression, q *Bound,
 			bound.Lower = lower.Ln
 		}
 	}
-	return plan.Flops*float64(1+len(bucketWeights)) + plan.Matching, nil
+	return plan.Flops*float64(1+len(bucketWeights)) + plan.Matching, nil // the runs, and once the matching that they share
 }

@@ -160,9 +160,9 @@ func PlanMiniBuckets(
 	return order, best, entries, nil
 }
 
-// Insert inserts bounds into a plan, before the estimate at a position. The bounds are those of the job's network under the evidence,
-// simplified for Z only. The result isComplete is that of the argument. If the time for planning is over, it inserts no bounds, and the
-// result is false.
+// Insert inserts bounds into a plan, before the estimate at a position, and returns the plan. The bounds are those of the job's network
+// under the evidence, simplified for Z only. isComplete states that the clock has not cut short the plan; it is returned as it is. But if
+// the time for planning is over, Insert inserts no bounds, and returns false.
 func Insert(ctx context.Context, j *proposal.Job, position int, plan *btn.Plan, isComplete bool) (*btn.Plan, bool, error) {
 	prepared, err := truncated.Simplify(ctx, j.Problem(), withoutMarginals)
 	var bounds []btn.Estimate

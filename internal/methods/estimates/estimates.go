@@ -32,7 +32,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		propose = withExactFallback(j.Method.Propose)
 	}
 	assignment, err := propose(ctx, j, ask)
-	if err = proposal.NameLateStep(ctx, "estimates", err); err != nil {
+	if err = proposal.NameLateStep(ctx, "estimates", err); err != nil { // over budget if the time for planning is over
 		return nil, err
 	}
 	if !assignment.Plan.Grows() {
@@ -256,9 +256,12 @@ func (d *division) makePlan(ctx context.Context, mayStayUndivided bool) (plan *b
 	return plan, !d.isCutShort, err
 }
 
-// divide divides the budget between contractions and draws by a trial of the contractions and a pilot of the draws (shareOfDraws), and
-// adds bounds. If the trial truncates nothing, or if draws do not fit the memory, it returns the contractions. If the trial resolves the
-// model and mayStayUndivided, it returns the contractions with bounds. isComplete is false if the time for planning has cut it short.
+// divide returns a plan that divides the budget between truncated contractions (d.contracted) and draws of samples (d.chains), with bounds.
+// The share of the draws follows from a trial of the contractions and a pilot of the draws (shareOfDraws). isComplete is false if the time
+// for planning has cut that short. The plan has no draws
+//
+//   - if the trial truncates nothing (Lossless), or if draws are over budget: then it is d.contracted
+//   - if mayStayUndivided is set, and the trial discards at most policy.Resolved of the weight: then it is d.contracted with bounds.
 func (d *division) divide(ctx context.Context, mayStayUndivided bool) (plan *btn.Plan, isComplete bool, err error) {
 	// A trial of the contractions.
 	s := d.Settings
@@ -302,7 +305,7 @@ func (d *division) divide(ctx context.Context, mayStayUndivided bool) (plan *btn
 	}
 	plan.Estimates = mergeByCost(contracted, components)
 
-	const afterFirst = 1
+	const afterFirst = 1 // the position of the bounds
 	return bounding.Insert(ctx, d.Job, afterFirst, plan, isComplete)
 }
 

@@ -244,13 +244,13 @@ func (p *Groups) Contract(ctx context.Context, pr *problem.Problem, want btn.Wan
 	if err := contraction.RefuseJoint(want); err != nil {
 		return btn.Value{}, err
 	}
-	j, err := begin(ctx, pr, btn.Want{Marginals: true})
+	j, err := begin(ctx, pr, btn.Want{Marginals: true}) // groups are planned for marginals only
 	if err != nil {
 		return btn.Value{}, err
 	}
 
 	const withMarginals = true
-	prepared, err := PreparedOf(ctx, pr, withMarginals, nil)
+	prepared, err := PreparedOf(ctx, pr, withMarginals, nil) // nil: no joint marginal
 	if err != nil {
 		return btn.Value{}, err
 	}

@@ -216,9 +216,10 @@ func (p *Prepared) addSelectors(code cellCode) {
 	}
 }
 
-// recoverJoint returns the table of the joint marginal. marginals has those of the indices of the contracted tables.
+// recoverJoint returns the table of the joint marginal. marginals has the marginals of the indices of the contracted tables. The joint
+// marginal is that of the index over the cells, which is recovered from them.
 func (p *Prepared) recoverJoint(marginals [][]float64) ([]float64, error) {
-	if p.cells.index < 0 {
+	if p.cells.index < 0 { // there is one cell, of probability 1, and no index
 		return p.jointTable(nil), nil
 	}
 	row, err := p.simple.Recover(p.cells.index, marginals)

@@ -195,8 +195,8 @@ func (p *Junction) ContractAll(
 	return values, errs, nil
 }
 
-// runTree answers queries along the tree. pr is the problem of one of them; all have the same network without evidence, pr.Base. It returns
-// nil if that is not known, or if it has no such tree.
+// runTree answers queries along the tree, a contraction tree over the network without evidence. pr is the problem of one of the queries.
+// All queries have the same network without evidence, pr.Base. It returns nil if pr.Base is not known, or if the tree does not fit it.
 func (p *Junction) runTree(ctx context.Context, pr *problem.Problem, queries []junction.Query) ([]junction.Answer, error) {
 	if pr.Base == nil {
 		return nil, nil

@@ -107,7 +107,7 @@ func addBounds(a scaled.Number, b *scaled.Number) *scaled.Number {
 }
 
 // collectMarginals sets the marginals of the variables of all factors, each times the values of all other factors. others[f] is the product
-// of the values of all factors except f. j.M.At[j.M.Offset[v]+x] is the marginal of value x of variable v.
+// of the values of all factors except f. j.Marginals.At[j.Marginals.Offset[v]+x] is the marginal of value x of variable v.
 func (j run) collectMarginals(values []factorValue, others []scaled.Number) {
 	for f, factor := range values {
 		next := 0 // in the marginals of the factor
@@ -158,8 +158,8 @@ func (j run) contractFactor(factor *btn.ProductFactor) (factorValue, float64, er
 	return v, flops + cellFlops, err
 }
 
-// sumFactor contracts the parts of a factor's estimate e and adds up their values in v, weighted by e.Weights(). It returns the flops.
-// net is the network of the factor.
+// sumFactor contracts the parts of a factor's estimate e, and sets v.z, v.marginals and v.joint to the sums of their values, weighted by
+// e.Weights(). v also gets the worst of their rounding and doubt. It returns the flops. net is the network of the factor.
 func (j run) sumFactor(
 	v *factorValue, net *btn.Network, e *btn.Estimate, want btn.Want,
 ) (float64, error) {
@@ -178,7 +178,7 @@ func (j run) sumFactor(
 		v.digits = max(v.digits, values[i].Digits)
 		v.doubt = cmp.Or(v.doubt, values[i].Doubt)
 		if r := values[i].Rounding; r != nil {
-			v.rounding = addBounds(r.Mul(e.Weights()[i].Abs()), v.rounding)
+			v.rounding = addBounds(r.Mul(e.Weights()[i].Abs()), v.rounding) // v.rounding is nil until a part has rounding
 		}
 	}
 

@@ -104,7 +104,7 @@ func ContractWide(
 		a.Marginals = p.wideMarginals(r)
 	}
 
-	if r.Z.IsZero() || r.Marginals == nil {
+	if r.Z.IsZero() || r.Marginals == nil { // there are no probabilities, or none are wanted
 		return a, nil
 	}
 

@@ -189,8 +189,9 @@ const (
 	perCopied   = 0.3   // of an entry that is copied with its neighbours
 )
 
-// time returns an estimate of how long the kernel takes, in nanoseconds: the blocks, the multiplications, and the entries of operands
-// that are not contiguous, which are gathered first.
+// time returns an estimate of how long the kernel takes, in nanoseconds: for the blocks, for the multiplications (g.work), for calls of the
+// innermost loop, and for the entries of operands that are copied first. These are the entries that are gathered from operands that are not
+// contiguous, and those that a panel or matrices side by side pack.
 func (x *spec) time(g *groups) float64 {
 	outer := float64(count(x.outer))
 	steps := float64(count(x.steps))
@@ -210,12 +211,12 @@ func (x *spec) time(g *groups) float64 {
 		}
 	case panel:
 		t += g.work*perPanel + outer*steps*perTile
-		t += x.countGathers(0) * rows * sum * 2
+		t += x.countGathers(0) * rows * sum * 2 // S is packed: 2 ns an entry
 		if x.packsV() {
 			t += x.countGathers(1) * sum * run * perGathered
 		}
 	case batched:
-		t += g.work*perBatched + outer*sum*run*(rows+columns)*perCopied
+		t += g.work*perBatched + outer*sum*run*(rows+columns)*perCopied // the entries of A and of B in each block
 		t += outer * rows * columns * perCall
 		for i := range 2 {
 			if !x.isContiguous(i) {
@@ -271,5 +272,5 @@ func (x *spec) packsV() bool {
 	if isStaged && count(x.run)*count(x.sum) <= smallPanel {
 		return false
 	}
-	return count(x.rows) >= 8 && count(x.sum) >= 8
+	return count(x.rows) >= 8 && count(x.sum) >= 8 // enough uses of V to pay for a copy, and enough rows of V to collide
 }

@@ -92,8 +92,9 @@ func (s *shape) layOut(p *program) {
 	}
 }
 
-// prepareOp chooses the layout of the result of an operation, and its kernel if it has one. A table that is computed twice gets the same
-// both times. A result that shares the entries of operand a has its layout.
+// prepareOp chooses the layout of the result of an operation, buffer o.out, and its kernel (o.spec) if it has one. A buffer that the
+// program computes twice keeps the layout and the kernel of the first time. A result that shares the entries of operand a has the layout of
+// a.
 func (s *shape) prepareOp(o *op) {
 	isPlanned := s.specs[o.out] != nil
 	switch o.code {
@@ -101,14 +102,14 @@ func (s *shape) prepareOp(o *op) {
 		if !isPlanned && s.layouts[o.out].index == nil {
 			stored := s.storedLayout(o.out)
 			s.layouts[o.out] = stored
-			if s.isCopied(o.out) {
+			if s.isCopied(o.out) { // sliced or summed: a merge with nothing
 				s.specs[o.out], s.layouts[o.out] = s.planMerge(stored, layout{}, s.scopes[o.out])
 			}
 		}
 		o.spec = s.specs[o.out]
 	case opMerge, opAdjoint:
 		table := o.out
-		if o.code == opAdjoint {
+		if o.code == opAdjoint { // buffers of adjoints follow those of tables; an adjoint has the indices of its table
 			table -= len(s.scopes)
 		}
 		if !isPlanned {

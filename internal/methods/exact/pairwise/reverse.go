@@ -272,7 +272,7 @@ func (e *backwardEmitter) recompute(table int) {
 
 		e.merge(c - s.leaves)
 		for _, i := range m {
-			if !e.isKept(i) {
+			if !e.isKept(i) { // it is not kept for the backward pass, and is made again if it is needed again
 				e.freeMerged(i, c)
 			}
 		}

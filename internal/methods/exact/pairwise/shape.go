@@ -100,8 +100,9 @@ func newShape(
 	return s, nil
 }
 
-// addLeaf computes the scope of leaf i. tableScope are the indices of its table in the expression. Indices that are sliced, of dimension
-// 1, or in no other table are not part of the leaf's scope. tableCount is, by index, the number of tables that have it.
+// addLeaf computes the scope of leaf i, the indices of the leaf in a slice. tableScope are the indices of its table in the expression.
+// Indices that are sliced, of dimension 1, or in no other table (lone) are not part of the scope. tableCount is, by index, the number of
+// tables that have it. s.dims are the dimensions in a slice, 0 for sliced indices, and s.graph.Dims those in the expression.
 func (s *shape) addLeaf(i int, tableScope, tableCount []int) {
 	entries := 1.0 // of the table in the expression
 	for _, v := range tableScope {
@@ -115,7 +116,7 @@ func (s *shape) addLeaf(i int, tableScope, tableCount []int) {
 			s.scopes[i] = append(s.scopes[i], v)
 		default:
 			s.loneIndices[i] = append(s.loneIndices[i], v)
-			s.summingMerge[v] = -1
+			s.summingMerge[v] = -1 // the leaf sums it out, no merge does
 		}
 	}
 	slices.Sort(s.scopes[i])

@@ -98,9 +98,10 @@ func resize(b []float64, n int) []float64 {
 	return b[:n]
 }
 
-// doPanels computes the tasks from ≤ t < to of a panel merge, out[rows, run] += S[rows, k] · V[k, run]. A task is a piece of the rows and
-// a piece of the run of one block of the result, the values of the outer axes. It goes through all steps of the sum and, within a step,
-// through all positions in staged data.
+// doPanels computes the tasks from ≤ t < to of a panel merge, out[rows, run] += S[rows, k] · V[k, run]. The result has one block for each
+// combination of values of the outer axes. A task is a piece of the rows and a piece of the run of one block; the tasks of a block follow
+// each other, those with the same piece of the run first. A task goes through all steps of the sum and, within a step, through all
+// positions in the staged data (insideAxes).
 func (w *worker) doPanels(m *merger, from, to int) {
 	x := m.spec
 	tasksPerBlock := m.runPieces * m.rowPieces
@@ -117,7 +118,7 @@ func (w *worker) doPanels(m *merger, from, to int) {
 			w.stage(m)
 			w.insideLoop.seek(x.insideAxes, 0)
 			for range count(x.insideAxes) {
-				if !w.addPanel(m, p, step == 0) {
+				if isFirst := step == 0; !w.addPanel(m, p, isFirst) { // the first step sets the piece, the others add to it
 					return // the context has ended
 				}
 				w.insideLoop.next()
