@@ -110,7 +110,7 @@ func (r *estimate) sumKnown(isUnsure bool) *query.ErrorInfo {
 		z[i] = v.Z
 	}
 
-	r.Digits = math.NaN()
+	r.Digits = math.NaN() // not known until there is a sum
 	sum, err := additive.Sum(r.alpha, z)
 	switch {
 	case errors.Is(err, additive.ErrNotFinite) && slices.ContainsFunc(z, hasOverflown):

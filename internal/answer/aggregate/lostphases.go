@@ -54,10 +54,10 @@ func isWeightOfPhases(p *query.Propagation, gap float64) bool {
 		shares = append(shares, share)
 		remaining -= share
 	}
-	if remaining > 1e-9 {
+	if remaining > 1e-9 { // more than rounding
 		shares = append(shares, remaining)
 	}
-	allLost := 1<<len(shares) - 1
+	allLost := 1<<len(shares) - 1        // at most 2^(mostPieces + 1) sets
 	for set := 1; set < allLost; set++ { // bit k of set: phase k is lost
 		lost := 0.0
 		for k, share := range shares {

@@ -42,8 +42,9 @@ type facts struct {
 	mapWarnings []string // warnings that maps have rounded the tensors
 }
 
-// factsOf returns the facts of a network, from memory if it has them. Of a network with more than keepTensors tensors only some facts are
-// remembered, and the rest begins empty. If two callers derive facts at the same time, one result is remembered, and both get that.
+// factsOf returns the facts of a network, from memory if it has them. Of a network with more than keepTensors tensors, only the digest, the
+// span and the warnings are remembered; each call returns new facts with these, without the results of methods. If two callers derive facts
+// at the same time, one result is remembered, and both callers get it.
 func (k *NetworkMemory) factsOf(net *btn.Network) *facts {
 	k.setLimit.Do(func() { k.networks.Entries = keepFacts })
 	key := weak.Make(net)

@@ -31,7 +31,7 @@ func (s *span) add(data []float64) {
 			smallest, largest = min(smallest, x), max(largest, x)
 		}
 	}
-	if largest == 0 || largest*0x1p-126 <= smallest { // not wide, as the logarithms would show in more time
+	if largest == 0 || largest*0x1p-126 <= smallest { // less than wideBits, without the time for logarithms
 		return
 	}
 	if bits := math.Log2(largest) - math.Log2(smallest); bits > wideBits {

@@ -285,9 +285,9 @@ func answerUnderBeliefs(event, over *answer) {
 }
 
 // believedProbability returns p = Σ_b r(b) Z_b(event and evidence) / Z_b(evidence), and whether every term of it is exact. b are the
-// combinations of values of the believed variables, and r is their distribution under the beliefs (believe). event is the query with both
-// in its evidence, and over is the one with the evidence alone. If there is no such probability, why is the reason in words; otherwise it
-// is "".
+// combinations of values of the believed variables, r is their distribution under the beliefs (f.shares of believe), and Z_b is Z with
+// combination b observed. event is the query whose observations are the event and the evidence, and over is the query whose observations
+// are the evidence alone. If there is no such probability, why is the reason in words; otherwise it is "".
 func believedProbability(event, over *answer) (p float64, isExact bool, why string) {
 	switch {
 	case !reflect.DeepEqual(event.asked.Query.Believe, over.asked.Query.Believe):

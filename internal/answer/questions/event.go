@@ -48,7 +48,7 @@ func (a *answer) divideBy(over *answer, index int) {
 		r.Ratio.Ln = finite(a.total.Z.Div(over.total.Z).LogAbs())
 	}
 	if a.asked.IsEvent {
-		limitRatio(r, over.result)
+		limitRatio(r, over.result) // to at most 1; r.Ratio may become nil
 		setProbability(r.Ratio)
 	}
 	if r.Ratio != nil && r.Exact && !over.total.Result.Exact {

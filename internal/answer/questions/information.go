@@ -122,6 +122,7 @@ func (a *answer) addTargetTotals(hasDistribution bool, candidates int) (isExact 
 			r.Run.Flops = min(r.Run.Flops+total.Result.Run.Flops, math.MaxFloat64)
 			r.Run.Slices += total.Result.Run.Slices
 		}
+		// Why the totals give no answer. If Z is 0 with the target value, the total has no marginals and needs none.
 		switch {
 		case total.Result.Status != query.StatusOK:
 			return false, total.Result.Error.Message

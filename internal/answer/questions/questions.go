@@ -173,6 +173,7 @@ func (a *answer) write() {
 		a.result.EvidenceFile = &file
 	}
 	for _, k := range kinds {
+		// isOfZero: the question has an answer even if Z is 0.
 		isAnswerable := a.result.Status == query.StatusOK && (!a.result.Zero || k.isOfZero)
 		if k.answer != nil && isAnswerable {
 			a.kindTotals = a.furtherTotalsOf(k.name)

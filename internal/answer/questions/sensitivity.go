@@ -140,6 +140,7 @@ func (f *factorSensitivity) report(out *query.SensitivityResult) {
 		derivatives[k] = f.targetSlope[k] - f.p*f.totalSlope[k]
 		f.hasOverflow = f.hasOverflow || !isFinite(derivatives[k])
 	}
+	// The lines of Z/Z and of Z_t/Z, whose values today are 1 and P.
 	totalLines, targetLines := f.lines(f.totalSlope, f.totalShare, 1), f.lines(f.targetSlope, f.targetShare, f.p)
 	var covaried []float64
 	if isConditional := f.core.Row > 0; isConditional {

@@ -47,13 +47,13 @@ func ChunksAndCosts(
 		a := &assignments[u.Query]
 		e := &a.Plan.Estimates[0]
 		c.limit = chunkFlops
-		if _, ok := e.Parts[u.Part].(contraction.Batcher); ok {
+		if _, ok := e.Parts[u.Part].(contraction.Batcher); ok { // contracted for several queries together, in less time
 			c.limit *= batchGain
 		}
 		c.add(u, unitFlops(net, a, e, u.Part))
 	}
 	interim, others := fixedUnits(assignments)
-	for _, u := range interim {
+	for _, u := range interim { // a chunk for each: its value is an answer by itself
 		addFixed(u)
 		ends = append(ends, len(c.chunks))
 		c.cut()
@@ -62,7 +62,7 @@ func ChunksAndCosts(
 		addFixed(u)
 	}
 
-	// Without queries that grow, only interim parts may be enough.
+	// Without queries that grow, only interim parts may be enough before the end: the first one, all of them, or all chunks.
 	longest := 0 // the largest number of estimates of a query that grows
 	for _, a := range assignments {
 		if a.Error == nil && a.Plan.Grows() {

@@ -48,7 +48,7 @@ func (r *resolver) loadOnce() (err error) {
 // field is the name of the field that is wrong. A query that has evidence in both forms is left as it is, for query.Check to refuse.
 func (r *resolver) resolve(domains []int, q *query.Query) (field string, err error) {
 	switch {
-	case q.Evid == "":
+	case q.Evid == "": // no textual evidence
 	case !q.Evidence.IsEmpty():
 		return "", nil // evidence in both forms
 	case named.Inline(q.Evid):
@@ -70,5 +70,5 @@ func (r *resolver) resolve(domains []int, q *query.Query) (field string, err err
 		return "named", err
 	}
 	field, err = named.Resolve(r.labels, q)
-	return "named." + field, err
+	return "named." + field, err // without an error, field means nothing
 }

@@ -147,7 +147,7 @@ func Contract(
 	if o.Until.IsZero() {
 		o.Until, _ = ctx.Deadline()
 	}
-	c := &contractor{ctx: ctx, net: net, assignments: assignments, demands: demands, options: o, query: -1}
+	c := &contractor{ctx: ctx, net: net, assignments: assignments, demands: demands, options: o, query: -1} // −1: of no query yet
 	values := make([]btn.UnitValue, len(units))
 	for i := 0; i < len(units); {
 		next, err := c.contractNext(units[i:])
@@ -222,7 +222,7 @@ func (c *contractor) contractNext(units []btn.Unit) ([]btn.UnitValue, error) {
 		unit, err := c.resolve(u)
 		fits := err == nil && unit.part == first.part && unit.net == first.net
 		if !fits || len(batch) == maxBatch {
-			break
+			break // if u has an error, it comes up when u is the first unit
 		}
 		batch = append(batch, unit)
 	}

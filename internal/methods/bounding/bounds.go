@@ -80,7 +80,7 @@ func boundSpins(ctx context.Context, p *problem.Problem, q *Bound, e *sumproduct
 
 	if q.Kind == Determinant {
 		rounds := q.Rounds
-		if q.Start {
+		if q.Start { // only the bound of the start, before any round
 			rounds = 0
 		}
 		flops, bytes := isingbounds.DeterminantCost(model.N, rounds, max(q.Slices, 1))
@@ -177,5 +177,5 @@ func boundByMiniBuckets(ctx context.Context, e *sumproduct.Expression, q *Bound,
 			bound.Lower = lower.Ln
 		}
 	}
-	return plan.Flops*float64(1+len(bucketWeights)) + plan.Matching, nil // the runs, and once the matching that they share
+	return plan.Flops*float64(1+len(bucketWeights)) + plan.Matching, nil // the runs; matching is for the upper bound only
 }

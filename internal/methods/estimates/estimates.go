@@ -376,7 +376,7 @@ func shareOfDraws(ctx context.Context, trial ladder.Verdict, draws sampled.Sampl
 			return rule.share
 		}
 	}
-	return 0
+	return 0 // no rule applies
 }
 
 // estimatesWithin returns the first estimates that together take at most the budget, but at least one, and their flops.

@@ -151,8 +151,9 @@ func lastMissing(missing []bool, limit int) (indices []int) {
 	return indices
 }
 
-// markRecovered lists the missing indices whose marginals can be recovered from those of p, the simplified network of a group. It marks
-// them as no longer missing.
+// markRecovered lists the missing indices whose marginals can be recovered from those of p, the simplified network of a group:
+// p.simple.Origin says for each index how its value or its distribution follows from an index that is left. It marks the indices as no
+// longer missing.
 func (p *Prepared) markRecovered(missing []bool) (indices []int) {
 	for i, isMissing := range missing {
 		o := p.simple.Origin[i]

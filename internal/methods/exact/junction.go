@@ -119,12 +119,13 @@ type pricesSlot struct{ first, last, count int }
 // pricesOn returns the prices of queries along the tree, which are remembered among the facts of the network. It returns nil if the
 // network has no such tree.
 func (p *Junction) pricesOn(j *proposal.Job) *junction.Prices {
+	// A tree is identified by its first and last merge and their number.
 	slot := pricesSlot{count: len(p.Merges)}
 	if slot.count > 0 {
 		slot.first, slot.last = p.Merges[0], p.Merges[slot.count-1]
 	}
 	prices, _ := proposal.Fact(context.Background(), j.Facts, slot, func() (*junction.Prices, error) {
-		prices, _ := junction.NewPrices(j.Net, p.tree())
+		prices, _ := junction.NewPrices(j.Net, p.tree()) // nil if there is no such tree
 		return prices, nil
 	})
 	return prices
@@ -159,7 +160,7 @@ func (*Junction) Lanes() int { return junction.Lanes }
 
 // ContractAll implements contraction.Batcher: it contracts the networks of several queries together along the tree. values[k] or errs[k] is
 // the result of query k. If the numbers of a query are beyond the range of the tree, its network is contracted separately, along an
-// elimination order. The field M of a run collects marginals; it is nil if the query wants none.
+// elimination order (contractByMinFill). The field Marginals of a run collects marginals; it is nil if the query wants none.
 func (p *Junction) ContractAll(
 	ctx context.Context, problems []*problem.Problem, wants []btn.Want,
 ) (values []btn.Value, errs []error, err error) {
@@ -182,8 +183,8 @@ func (p *Junction) ContractAll(
 	}
 	for k, j := range runs {
 		switch {
-		case errs[k] != nil:
-		case answers == nil || !answers[k].OK:
+		case errs[k] != nil: // its value stays empty
+		case answers == nil || !answers[k].OK: // no tree, or numbers beyond its range
 			values[k], errs[k] = j.contractByMinFill()
 		default:
 			values[k] = btn.Value{Z: answers[k].Z, Flops: answers[k].Flops}
@@ -208,8 +209,8 @@ func (p *Junction) runTree(ctx context.Context, pr *problem.Problem, queries []j
 	return t.Run(ctx, queries, junction.Options{Threads: pr.Threads, Memory: pr.Memory})
 }
 
-// contractByMinFill contracts the network of a query along the min-fill order of its shape under the evidence. Marginals that were
-// collected before are discarded.
+// contractByMinFill contracts the network of a query along the min-fill order of its shape under the evidence. Marginals that a run along
+// the tree has collected before it failed are discarded.
 func (j run) contractByMinFill() (btn.Value, error) {
 	if j.Marginals != nil {
 		clear(j.Marginals.At)

@@ -42,11 +42,11 @@ func (j run) contractUnsigned(value btn.Value) (resolved btn.Value, ok bool, err
 		return value, false, nil
 	}
 	order, cost, err := j.chainOrder(star, chains)
-	isTooExpensive := cost.Flops > wideWork*value.Flops || cost.Bytes > float64(j.Memory)
+	isTooExpensive := cost.Flops > wideWork*value.Flops || cost.Bytes > float64(j.Memory) // a flop in wide numbers takes wideWork times as long
 	if err != nil || isTooExpensive {
 		return value, false, err
 	}
-	if j.Marginals != nil {
+	if j.Marginals != nil { // discard the marginals of value
 		clear(j.Marginals.At)
 	}
 	resolved, err = j.contractAlong(chains, order)

@@ -165,7 +165,7 @@ func (j *Job) RememberComplete(
 		if shortPlan == nil { // this job waited for the computation of another one, whose time ended: try again
 			continue
 		}
-		shared := j.sharedState() // Remember has returned an error, so it has noted neither
+		shared := j.sharedState() // Remember returned an error, and so has noted no miss
 		shared.hasMissed = true
 		shared.cutShort++
 		return shortPlan, j.CacheState(), nil

@@ -132,7 +132,7 @@ func LowerBound(ctx context.Context, m *ising.Model, rounds int) (float64, error
 	}
 	larger := max(halves[0], halves[1])
 	sum := larger + math.Log(math.Exp(halves[0]-larger)+math.Exp(halves[1]-larger))
-	return max(best, sum-1e-12*(1+math.Abs(sum))), nil
+	return max(best, sum-1e-12*(1+math.Abs(sum))), nil // a margin for the rounding of the sum
 }
 
 // strongestSpin returns the spin with the largest sum of absolute couplings.

@@ -126,7 +126,8 @@ func (p *determinant) largestEigenvalue() float64 {
 	return quotient
 }
 
-// setSpinTerms sets spinTerms, the sum Σ_i (½ ln s_i + ln 2 − I(s_i)) over all spins, for the current s.
+// setSpinTerms sets spinTerms, the sum Σ_i (½ ln s_i + ln 2 − I(s_i)) over all spins, for the current s. I(s) is the information about a
+// spin that is seen through Gaussian noise with the signal-to-noise ratio s (information).
 func (p *determinant) setSpinTerms() {
 	p.spinTerms = 0
 	previous, term := math.NaN(), 0.0 // if equal s follow each other, their term is computed once
@@ -208,7 +209,7 @@ func (p *determinant) improve(ctx context.Context, rounds int) float64 {
 			break
 		}
 	}
-	return best + 1e-11*(math.Abs(best)+float64(p.n))
+	return best + 1e-11*(math.Abs(best)+float64(p.n)) // the margin; I(s) of each spin is right to 1e-11
 }
 
 // boundAt returns the bound at a diagonal d and the current s: the formula of UpperBound. It returns +Inf and false if D − A is not

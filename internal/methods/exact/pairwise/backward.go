@@ -14,7 +14,7 @@ func (r *run) executeBackward(o *op) error {
 	b := r.buffers
 	switch o.code {
 	case opRootAdjoint, opScalarAdjoint:
-		out := buffer{data: r.arena.Get(1), owned: true, log2Bound: 1, scale: r.valueScale}
+		out := buffer{data: r.arena.Get(1), owned: true, log2Bound: 1, scale: r.valueScale} // of the value itself: ∂Z/∂value
 		out.data[0] = 1
 		if o.code == opScalarAdjoint { // Z / scalar
 			out.scale = r.valueScale.Mul(r.value).Div(scaled.FromFloat(b[o.a].data[0]))
@@ -22,7 +22,7 @@ func (r *run) executeBackward(o *op) error {
 		b[o.out] = out
 	case opPassAdjoint:
 		b[o.out] = b[o.a]
-		b[o.a].owned = false
+		b[o.a].owned = false // the entries belong to o.out now
 	case opClearSum:
 		table := o.out % len(r.shape.scopes)
 		b[o.out] = buffer{data: r.arena.Get(int(r.shape.sizes[table])), owned: true}
@@ -96,8 +96,9 @@ func (r *run) addScaled(sum, x *buffer) {
 	sum.scale = sum.scale.Mul(r.bringIntoRange(sum))
 }
 
-// lowerDepth lowers Low of that one of two adjoints which has the smaller scale: its entries will be divided by the ratio of the scales, so
-// that both have the larger one. It notes a loss if they are then too small for a float64.
+// lowerDepth prepares the sum of two adjoints, each scale · data. The sum will have the larger scale, so the entries of the adjoint with
+// the smaller scale will be divided by the ratio of the scales. lowerDepth lowers the bound 2^Low of these entries by the ratio, and notes
+// a loss if they may then be too small for a float64.
 func (r *run) lowerDepth(a, b *buffer) {
 	smaller, shift := a, int(min(b.scale.Exp-a.scale.Exp, 4000)) // more makes no difference
 	if shift < 0 {

@@ -32,7 +32,7 @@ const (
 // one (inner, cross). The loop is by runs if at least a line of entries follows each other in source and target, by tiles if that is
 // possible, and otherwise by lines of the source.
 func (c *copyPlan) chooseLoop() {
-	bySourceStride := func(a, b axis) int { return b.stride[0] - a.stride[0] }
+	bySourceStride := func(a, b axis) int { return b.stride[0] - a.stride[0] } // the fastest last
 	slices.SortFunc(c.axes, bySourceStride)
 
 	// The last axes that are contiguous in source and target.
@@ -46,12 +46,12 @@ func (c *copyPlan) chooseLoop() {
 	switch {
 	case n >= line:
 		c.loop = byRuns
-	case c.useTiles():
+	case c.useTiles(): // it has divided the axes itself
 		return
 	default:
 		c.loop = byLines
 		start = len(c.axes)
-		for n = 1; start > 0 && n < line; start-- {
+		for n = 1; start > 0 && n < line; start-- { // the last axes that have at least a line of entries together
 			n *= c.axes[start-1].dim
 		}
 	}

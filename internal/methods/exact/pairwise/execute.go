@@ -264,7 +264,8 @@ func (r *run) execute(o *op, scale *scaled.Number) error {
 	return nil
 }
 
-// multiplyByScalar merges a table with a scalar: the scalar goes into scale, and the result shares the entries of the table.
+// multiplyByScalar merges a table with a scalar: scale is multiplied by the scalar, and the result shares the entries of the table. If δ is
+// missing from the scalar s, the product with an entry t lacks δ·t. Since scale has s, this is δ/s · t in units of the result.
 func (r *run) multiplyByScalar(o *op, scale *scaled.Number) {
 	b := r.buffers
 	table, scalar := &b[o.a], &b[o.b]
@@ -281,10 +282,10 @@ func (r *run) multiplyByScalar(o *op, scale *scaled.Number) {
 	r.stats.Merges++
 }
 
-// loadLeaf makes the table of leaf o.out, which has entries of its own: it restricts the table of the expression to the slice, and sums
-// out the indices that no other leaf has. It divides the table by a factor if that is needed to keep it in range, and multiplies that
-// into scale. The bounds log2Bound and Low of the entries, and Off of what is missing from them, are those of the input for a sum of
-// 2^log2Terms terms.
+// loadLeaf makes the table of leaf o.out, which has entries of its own: it restricts the table of the expression to the slice, and sums out
+// the indices that no other leaf has. If the table is not in range, it is divided by a factor, and scale is multiplied by the factor. An
+// entry is a sum of at most 2^log2Terms entries of the input. So its bound log2Bound, and the bound Off of what is missing from it, are
+// those of the input plus log2Terms.
 func (r *run) loadLeaf(o *op, scale *scaled.Number) error {
 	out := buffer{data: r.arena.Get(o.spec.resultEntries), owned: true}
 	input := r.inputs[o.out]
@@ -294,7 +295,7 @@ func (r *run) loadLeaf(o *op, scale *scaled.Number) error {
 		return err
 	}
 
-	log2Terms := ceilLog2(r.shape.leafAdditions(o.out)/float64(o.spec.resultEntries) + 1) // of the terms of an entry
+	log2Terms := ceilLog2(r.shape.leafAdditions(o.out)/float64(o.spec.resultEntries) + 1) // the additions of an entry, and 1
 	r.stats.Flops += r.shape.leafAdditions(o.out)
 	out.log2Bound = input.log2Bound + log2Terms
 	out.Low = r.sumDepth(input.Low)
@@ -380,10 +381,11 @@ func (r *run) recordBound(buffer int) {
 }
 
 // bringIntoRange divides a table by a power of two if its entries are very large or very small, and returns that factor. The factor of a
-// table of zeros is 0. The factor is 1 if log2Bound is not large and one of a few entries is not tiny, or if the largest entry is within
-// 2^±margin. Of a table, 2^Low bounds its entries from below, and if it is Lost, 2^Off bounds what is missing from an entry.
+// table of zeros is 0. The factor is 1 if the largest entry is within 2^±margin. To save the search for the largest entry, it is also 1 if
+// no entry can be above 2^maxBound (log2Bound) and one of a few entries is not tiny. 2^Low bounds the entries of a table other than 0 from
+// below, and if the table is Lost, 2^Off bounds what is missing from an entry. If the division loses entries, r.mergeLoses becomes true.
 func (r *run) bringIntoRange(t *buffer) scaled.Number {
-	if t.log2Bound < maxBound && t.hasSampleAbove(0x1p-64) {
+	if t.log2Bound < maxBound && t.hasSampleAbove(0x1p-64) { // 2^−margin
 		return scaled.One
 	}
 	largest := floats.LargestBits(t.data)
@@ -401,7 +403,7 @@ func (r *run) bringIntoRange(t *buffer) scaled.Number {
 		t.Off -= exp
 	}
 	if exp > 0 && t.Low-exp < floats.Lowest {
-		t.measureDepth()
+		t.measureDepth() // Low was a bound; it is exact from here on
 		if t.Low-exp < floats.Lowest {
 			t.AddLoss(sumproduct.Floor)
 			r.mergeLoses = true

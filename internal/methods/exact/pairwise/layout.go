@@ -153,9 +153,9 @@ func (s *shape) planMerge(a, b layout, out []int) (*spec, layout) {
 	// The layout of the result, row-major over the axes of the kernel.
 	sequence := slices.Concat(best.outer, best.rows, best.run)
 	switch best.kind {
-	case inner:
+	case inner: // the run is summed
 		sequence = best.outer
-	case batched:
+	case batched: // the matrices lie side by side within the result's own sequence
 		sequence = g.out
 	}
 	l, entries := s.rowMajor(sequence)

@@ -191,12 +191,12 @@ func (e *emitter) evaluate(isKept func(table int) bool) {
 			}
 		}
 
-		if s.leaves == 1 && part == inEachSlice {
+		if s.leaves == 1 && part == inEachSlice { // there is no merge that loads the only leaf
 			e.load(0)
 		}
 
 		if part == beforeSlices {
-			e.loadStaticLeaves()
+			e.loadStaticLeaves() // those that are merged in each slice
 			e.program.liveAtSlices = e.live
 		}
 	}

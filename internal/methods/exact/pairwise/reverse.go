@@ -230,7 +230,7 @@ func (e *backwardEmitter) useAdjoint(table int) {
 		if isLeaf {
 			entries = finite(entries + s.leafAdditions(table))
 		}
-		e.addFlops(finite(3 * entries))
+		e.addFlops(finite(3 * entries)) // a product and two additions for each entry
 		e.emit(op{code: opReadMarginals, a: table, b: adjoint})
 	}
 	if isLeaf {

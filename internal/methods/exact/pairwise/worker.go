@@ -197,8 +197,9 @@ func (w *worker) blockOffset(m *merger, operand int) int {
 	return w.outerLoop.offsets[operand] + w.stepLoop.offsets[operand]
 }
 
-// source returns where the kernel reads an operand at the current position of all loops: the operand or its staged copy, and the offset
-// in it.
+// source returns where the kernel reads an operand at the current position of all loops: the operand or its staged copy, and the offset in
+// it. The copy is of the current block. So the loops over blocks have no part in the offset, except that a block of an inner merge has all
+// values of the outer axes.
 func (w *worker) source(m *merger, operand int) (data []float64, offset int) {
 	if isStaged := m.spec.staged[operand].size > 0; isStaged {
 		offset = w.insideLoop.offsets[operand]

@@ -108,7 +108,7 @@ func (w *worker) doInner(m *merger, t int) {
 
 	w.stepLoop.seek(x.steps, from)
 	for step := range to - from {
-		if step%64 == 63 && m.ctx.Err() != nil {
+		if step%64 == 63 && m.ctx.Err() != nil { // looked at once in 64 steps
 			return
 		}
 		w.stage(m)
