@@ -89,7 +89,7 @@ func (g *sequence) sumJudged(r *estimate) *query.ErrorInfo {
 	case !isFinite(r.Z.LogAbs()):
 		err = fmt.Errorf("%w: the total is no finite number", additive.ErrNotFinite)
 	}
-	if err != nil {
+	if err != nil { // FailedEstimate, unless the error has a code already
 		return failure(fault.CodeOf(fault.Wrap(fault.FailedEstimate, err)), "%v", err)
 	}
 	return nil

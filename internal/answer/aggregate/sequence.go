@@ -83,7 +83,7 @@ func evaluateSequence(in Input, parts []partValue, isLast bool) *sequence {
 		e := &a.Plan.Estimates[k]
 		values := parts[:len(e.Parts)]
 		parts = parts[len(e.Parts):]
-		if isLast && s.takesAnyParts(e) {
+		if isLast && s.takesAnyParts(e) { // the rule makes an estimate of any of the parts
 			if some, arrived, ok := arrivedParts(e, values); ok {
 				e, values, hasAll = some, arrived, false
 			}
@@ -146,8 +146,9 @@ func arrivedParts(e *btn.Estimate, values []partValue) (some *btn.Estimate, arri
 	return some, arrived, len(arrived) > 0 && len(arrived) < len(values)
 }
 
-// isSettled reports whether no further estimate is needed: the best one has a known quality, or is complete, or both ln Z and the marginals
-// have settled. ln Z has settled if its uncertainty is within the accuracy, and either both bounds are, or its method may settle.
+// isSettled reports whether no further estimate is needed: the best one has a known quality, or is complete, or ln Z and the marginals have
+// settled. ln Z has settled if its uncertainty is within the accuracy, and if also the farther bound is within the accuracy of ln Z
+// (proven) or the statement of its method says that it may settle.
 func (g *sequence) isSettled() bool {
 	switch u := g.answer.Uncertainty; {
 	case g.best == nil:

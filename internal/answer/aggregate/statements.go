@@ -143,7 +143,7 @@ func (g *sequence) excludes(s judge.Statement) bool {
 }
 
 // moveIntoBounds moves the answer to the nearer bound on ln Z if it is outside of the bounds. Its uncertainty is then at least the length
-// of the move. If there are bounds on both sides, the uncertainty is at most the distance from the farther one (judge.Bounds.Reach). It
+// of the move. If there are bounds on both sides, the uncertainty is at most the distance from the farther one (FartherDistance). It
 // sets outside to the length of a move that is above the uncertainty stated before, and proven to the distance from the farther bound.
 func (g *sequence) moveIntoBounds() {
 	lower, upper, _ := g.Bounds.Tightest()

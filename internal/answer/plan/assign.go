@@ -271,9 +271,10 @@ func (p planner) parametric(ctx context.Context, want btn.Want) (*btn.Assignment
 // It returns found if there are no estimates that grow.
 func (p planner) amongEstimates(ctx context.Context, want btn.Want, found *btn.Assignment) (*btn.Assignment, error) {
 	estimates, err := p.estimates(ctx, want)
-	if err != nil || !estimates.Plan.Grows() {
+	if err != nil || !estimates.Plan.Grows() { // found alone, unless the context has ended
 		return found, ctx.Err()
 	}
+	// The plan is made once for each found.Plan, and shared.
 	estimates.Plan = p.DerivePlan(fmt.Sprintf("else %p", found.Plan), estimates.Plan, func() *btn.Plan {
 		plan := *estimates.Plan
 		position := 1

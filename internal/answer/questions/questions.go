@@ -131,7 +131,7 @@ func Results(inputs []aggregate.Input) []query.Result {
 
 	n := len(inputs) // the number of results
 	if k := slices.IndexFunc(inputs, func(in aggregate.Input) bool { return askedBy(in) == nil }); k > 0 {
-		n = k
+		n = k // the first further demand; 0 would mean that no input has Asked
 	}
 	results := make([]query.Result, n)
 	all := make([]answer, n)

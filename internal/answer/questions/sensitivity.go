@@ -191,9 +191,10 @@ func (l *line) at(x float64) float64 {
 	return l.constant + own + (l.othersSum+(l.theta-x))*l.othersSlope
 }
 
-// lines returns the line of each number of the factor. slope and share are the derivatives of Z (or Z_t) and their products with the
-// numbers, and value is Z (or Z_t) today, all in units of Z. The constant of a line is a sum of shares. If the line then does not reach
-// value at today's number, the difference is added to the constant, which loses digits. Linear time, but quadratic in the length of a row.
+// lines returns the line of each number of the factor: Z (or Z_t) as a function of the number. slope and share are the derivatives of Z (or
+// Z_t) and their products with the numbers, and value is Z (or Z_t) today, all in units of Z. The constant of a line is a sum of shares, in
+// which no digits cancel (isPositive). If a share is negative, or if the line does not reach value at today's number, the difference is
+// added to the constant, which loses digits. Linear time, but quadratic in the length of a row.
 func (f *factorSensitivity) lines(slope, share []float64, value float64) []line {
 	lines := make([]line, len(slope))
 	for k := range lines {
@@ -235,7 +236,7 @@ func (f *factorSensitivity) setGroupConstants(lines []line, share []float64) {
 		}
 	}
 	if first != len(lines) {
-		return // no groups
+		return // no groups: the sizes do not add up to the numbers
 	}
 
 	first = 0

@@ -281,7 +281,7 @@ func (c *contractor) problemOf(u plannedUnit) (*problem.Problem, error) {
 		return c.problem, nil
 	}
 	options := problem.Options{Memory: c.options.Memory, Threads: c.options.Threads, Summed: u.Summed}
-	p, err := c.options.Shared.Problem(u.net, u.netDemand.Evidence, u.Messages, options)
+	p, err := c.options.Shared.Problem(u.net, u.netDemand.Evidence, u.Messages, options) // u.Messages: of belief propagation, from planning
 	c.query, c.problem = u.Query, p
 	if err != nil {
 		c.query = -1 // nothing is remembered

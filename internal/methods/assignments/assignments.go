@@ -220,7 +220,7 @@ func pilot(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*search.Know
 		return nil, nil
 	}
 	p, err := descent.PreparedOf(ctx, j.Problem(), btn.AskMPE, nil)
-	if err != nil {
+	if err != nil { // no search: the exact way reports the error, unless the context has ended
 		return nil, ctx.Err()
 	}
 	minFlops, ratio := pilotFlops, pilotRatio // of the elimination, and of the search to it

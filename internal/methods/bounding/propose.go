@@ -87,14 +87,14 @@ func (l *boundList) addSpins(m *ising.Model, work, memory float64) (share float6
 
 	rounds, slices := determinantSize(m.N, share, memory)
 	// On a dense model mini-buckets are far off, so that the beginning of a determinant may take most of the work.
-	isDense := 4*len(m.To) >= m.N*m.N
+	isDense := 4*len(m.To) >= m.N*m.N // a quarter of all pairs or more have a coupling; m.To has each pair twice
 	if rounds < 0 && isDense {
 		rounds, slices = determinantSize(m.N, mostBeginning*work, memory)
 	}
 	if hasDeterminant := rounds >= 0; hasDeterminant {
 		flops, bytes := isingbounds.DeterminantCost(m.N, rounds, slices)
 		l.add(&Bound{Kind: Determinant, Rounds: max(rounds, 1), Slices: slices, Start: rounds == 0}, flops, bytes)
-		share = min(share, (work-flops)/(kinds-1))
+		share = min(share, (work-flops)/(kinds-1)) // less if the determinant has taken more than its share
 	}
 
 	roundFlops := betheRoundFlops * float64(len(m.To))
@@ -120,7 +120,7 @@ func determinantSize(n int, flops, memory float64) (rounds, slices int) {
 	roundFlops := oneRoundFlops - beginningFlops
 	rounds = int(min(flops/roundFlops, policy.DeterminantRounds))
 	roundsFlops, _ := isingbounds.DeterminantCost(n, rounds, 1)
-	if roundsFlops > flops { // only a determinant of few rounds has a beginning
+	if roundsFlops > flops { // few rounds: their price includes the beginning, which a determinant of more rounds does without
 		rounds = int((flops - beginningFlops) / roundFlops)
 		roundsFlops = beginningFlops + float64(rounds)*roundFlops
 	}
@@ -134,13 +134,13 @@ func determinantSize(n int, flops, memory float64) (rounds, slices int) {
 }
 
 // PlanMiniBuckets returns a plan of mini-buckets with its elimination order and entries, the largest number of entries of a table that it
-// multiplies out. It is the largest power of two from 16 on for which the given number of runs, one of them for an upper bound, takes at
-// most flops. The smallest mini-buckets may take more flops. The plan is nil if none fits the memory.
+// multiplies out. entries is the largest power of two from 16 on for which the given number of runs, one of them for an upper bound, takes
+// at most the given flops. Mini-buckets of 16 entries may take more flops. The plan (best) is nil if not even these fit the memory.
 func PlanMiniBuckets(
 	ctx context.Context, h contractionorder.Hypergraph, flops, runs float64, s query.Settings,
 ) (order []int, best *minibuckets.Plan, entries float64, err error) {
 	moves := int64(min(policy.MostFill, policy.FillShare*s.Budget))
-	if order, _, err = contractionorder.MinFillWithin(ctx, h, math.MaxInt64, moves); err != nil {
+	if order, _, err = contractionorder.MinFillWithin(ctx, h, math.MaxInt64, moves); err != nil { // tables of any size
 		return nil, nil, 0, err
 	}
 	for size := 16.0; size <= policy.MostBucketEntries; size *= 2 {
@@ -198,7 +198,7 @@ func InsertMasked(ctx context.Context, j *proposal.Job, base *btn.Plan) (*btn.Pl
 		return nil, err
 	}
 	s := j.Settings
-	s.Budget = min(s.Budget, base.Estimates[0].Cost.Flops/policy.BoundsShare)
+	s.Budget = min(s.Budget, base.Estimates[0].Cost.Flops/policy.BoundsShare) // of which Propose takes BoundsShare
 	bounds, err := Propose(ctx, unmasked, s)
 	if err != nil {
 		return nil, err

@@ -101,6 +101,7 @@ func rememberPlan(ctx context.Context, j *proposal.Job, shape contractionorder.H
 	if j.IsPart {
 		slot.kind = "exact, of a part"
 	}
+	// The key is made once for the network, and remembered among its facts.
 	key, err := proposal.Fact(ctx, j.Facts, slot, func() (string, error) { return j.Key(slot.kind, shape), nil })
 	if err != nil {
 		return nil, "", err

@@ -96,7 +96,8 @@ var contractions = [2]proposal.Row{
 	{Name: "regions", Propose: withExactFallback(regions.Propose)},
 }
 
-// proposeContractions proposes truncated legs, or regions if those are over budget. If both fail, the error has the reasons of both.
+// proposeContractions proposes truncated legs, the first of the table contractions, or regions, the second, if truncated legs are over
+// budget. If both fail, the error has the reasons of both.
 func proposeContractions(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	assignment, legsErr := contractions[0].Ask(ctx, j, ask)
 	if fault.CodeOf(legsErr) != fault.OverBudget {
@@ -142,8 +143,9 @@ func proposeDivided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 		return proposeContractions(ctx, j, ask)
 	}
 
-	// Contractions, for the largest share of the budget that a division may leave them, in a share of the time. If they ask for the exact
-	// methods, these have all of the time.
+	// Contractions, for the largest share of the budget that a division may leave them, in a share of the time (contractionTime). If they
+	// ask for the exact methods, these have all of the time that is left (ctx). cutShort shows afterwards whether the clock has cut short
+	// their plan.
 	limits, cutShort := j.Settings, j.CountCutShort()
 	limits.Budget *= 1 - leastShare
 	contractionAsk := ask
@@ -165,7 +167,7 @@ func proposeDivided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 		return samples, nil
 	}
 
-	// Both.
+	// Contractions and draws. The assignment of the contractions gets the divided plan.
 	d := &division{Job: j, ask: ask, contracted: contracted.Plan, chains: chains, isCutShort: j.CountCutShort() > cutShort}
 	plan, hit, err := d.rememberPlan(ctx)
 	if err != nil {

@@ -70,8 +70,9 @@ func (j run) eliminate(order []int) (btn.Value, error) {
 	return value, nil
 }
 
-// contractAlong contracts e in float64 along an order, for Z and, if they are wanted (j.M), the marginals of all variables. Value.Doubt
-// states in words why the result may be wrong. If e has entries below 0, it contracts the absolute values as well, to bound the rounding.
+// contractAlong contracts e in float64 along an order, for Z and, if they are wanted (j.Marginals), the marginals of all variables.
+// Value.Doubt states in words why the result may be wrong. If e has entries below 0, it contracts the absolute values as well, to bound the
+// rounding.
 func (j run) contractAlong(e *sumproduct.Expression, order []int) (value btn.Value, err error) {
 	o := einsum.Options{Memory: j.Memory, Threads: j.Threads}
 	var stats einsum.Stats
@@ -99,12 +100,12 @@ func (j run) contractAlong(e *sumproduct.Expression, order []int) (value btn.Val
 	}
 	value.Flops += absStats.Flops
 
-	// The number of roundings of a term: in the evidence, in the tables, and in each step of the order.
+	// The number of roundings of a term: in the evidence, in the tables (2 each), and in each step of the order.
 	roundings := float64(len(j.Net.Rounded)) + float64(2*len(e.Tables))
 	err = contractionorder.Walk(j.Ctx, e.Hypergraph(), order, func(s *contractionorder.Step) bool {
 		termsPerSum := s.FullSize / s.Size
 		roundings += float64(len(s.In)) + floats.SumRoundings(termsPerSum)
-		return true
+		return true // go on
 	})
 
 	rounding := RoundingBound(abs, roundings)
@@ -114,10 +115,10 @@ func (j run) contractAlong(e *sumproduct.Expression, order []int) (value btn.Val
 	if absStats.Lost && value.Doubt == "" {
 		value.Doubt = doubtLost
 	}
-	if value.Doubt != doubtLost {
+	if value.Doubt != doubtLost { // otherwise the error is more than rounding
 		value.Rounding = rounding
 	}
-	return value, err
+	return value, err // of the walk
 }
 
 // resolveDoubt returns a value without the doubt that value has. value.Z is a total by float64 that may not be exact. It contracts the
@@ -138,7 +139,9 @@ func (j run) resolveWithoutTotal(doubt string) (btn.Value, error) {
 	return j.contractAgain(btn.Value{Doubt: doubt}, hasTotal)
 }
 
-// contractAgain contracts the network in ways that float64 does not limit, as resolveDoubt (hasTotal) and resolveWithoutTotal describe.
+// contractAgain contracts the network again after float64 has given the value in doubt, for resolveDoubt (hasTotal is true), or no total,
+// for resolveWithoutTotal. It tries chains of states without signs, and then wide numbers. If these take too much, the result is the value
+// with the reason added to its doubt, if the value has a certain digit, and otherwise an error over budget.
 func (j run) contractAgain(value btn.Value, hasTotal bool) (btn.Value, error) {
 	// Without signs.
 	if unsigned, ok, err := j.contractUnsigned(value); ok || err != nil {
@@ -151,7 +154,7 @@ func (j run) contractAgain(value btn.Value, hasTotal bool) (btn.Value, error) {
 	isInDoubt := err == nil && a.Doubt != "" || errors.Is(err, ErrCancelled)
 	if net := j.withoutRounding(); net != nil && isInDoubt {
 		unrounded, unroundedErr := ContractWide(j.Ctx, net, wantsMarginals, j.Joint, j.Memory)
-		if unroundedErr == nil || fault.CodeOf(unroundedErr) != fault.OverBudget {
+		if unroundedErr == nil || fault.CodeOf(unroundedErr) != fault.OverBudget { // over budget: the first result stands
 			a, err = unrounded, unroundedErr
 		}
 	}
@@ -189,7 +192,7 @@ func (j run) withoutRounding() *btn.Network {
 	}
 	spread, remaining := p.Base.WithLikelihoodTensors(p.Evidence)
 	net, err := spread.Condition(remaining)
-	if err != nil || len(net.Rounded) > 0 {
+	if err != nil || len(net.Rounded) > 0 { // no better than the network that there is
 		return nil
 	}
 	if p.Summed {

@@ -44,6 +44,7 @@ func (p *Prepared) simplifyFor(ctx context.Context, keep []int) (*Prepared, erro
 	if err != nil {
 		return nil, err
 	}
+	// Run begins with the roundings of the tables, but not with that of the scale.
 	scaleRounding := p.simple.Rounding - sum(p.simple.Roundings)
 	simple.Rounding += scaleRounding
 	return &Prepared{net: p.net, given: p.given, simple: simple, marginals: true}, nil
@@ -212,7 +213,7 @@ func (p *Prepared) answerGroup(
 		return Answer{}, err
 	}
 
-	allSlices := Options{Memory: o.Memory, Threads: o.Threads}
+	allSlices := Options{Memory: o.Memory, Threads: o.Threads} // From and To of o number groups, not slices
 	r, stats, err := pairwise.Marginals(ctx, g.simple.Expression, tree(groupTree), options(groupTree, allSlices))
 	a := Answer{Z: r.Z, Flops: stats.Flops}
 	if err == nil {

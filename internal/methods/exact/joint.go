@@ -138,7 +138,7 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 				"selectors, the budget is %d bytes", len(set), code.count, need, memory)
 	}
 	p.cells = p.cellsOf(set, code)
-	if len(code.indices) > 0 {
+	if len(code.indices) > 0 { // otherwise there is one cell, which needs no index
 		p.addSelectors(code)
 	}
 	return nil
@@ -185,8 +185,8 @@ func (c cellCode) valueIn(cell, i int) int {
 	return cell % c.dims[i]
 }
 
-// cellsOf returns the cells of a set of variables, without an index. The position of a cell in the table of the joint marginal is
-// Σ_k x_k Π_{l>k} |domain l|, with the value x_k of variable k of the set.
+// cellsOf returns the cells of a set of variables, which have no index of the expression yet (−1). The position of a cell in the table of
+// the joint marginal is Σ_k x_k Π_{l>k} |domain l|, with the value x_k of variable k of the set: the last variable is the fastest.
 func (p *Prepared) cellsOf(set []int, code cellCode) *cells {
 	c := &cells{index: -1, positions: make([]int, code.count), size: 1}
 	for k := len(set) - 1; k >= 0; k-- {

@@ -22,8 +22,8 @@ func OrderOf(plan *btn.Plan) *Elimination {
 }
 
 // OrderUnder returns the elimination order for a query's evidence, with its price. It is base, the order of the network without evidence,
-// or a new min-fill order. A new order is looked for if base takes more than policy.ReplanFlops under the evidence, and if the evidence
-// takes values from indices. If the new order is cheaper, the plan of the assignment becomes that of the new order.
+// or a new min-fill order. A new order is looked for if base takes more than policy.ReplanFlops under the evidence, and if under the
+// evidence some index has fewer values. If the new order is cheaper, the plan of the assignment becomes that of the new order.
 func OrderUnder(ctx context.Context, j *proposal.Job, assignment *btn.Assignment, base *Elimination) (*Order, error) {
 	shape, err := j.Facts.Shape(ctx, j.Net)
 	if err != nil {
@@ -31,7 +31,7 @@ func OrderUnder(ctx context.Context, j *proposal.Job, assignment *btn.Assignment
 	}
 
 	// The shape and the price of base under the evidence.
-	isUnconditioned := j.Evidence.IsEmpty() && !j.Options.Summed
+	isUnconditioned := j.Evidence.IsEmpty() && !j.Options.Summed // Summed: variables have been summed out
 	conditioned := shape
 	if !isUnconditioned {
 		if conditioned, err = lower.Shape(ctx, j.Conditioned); err != nil {

@@ -113,7 +113,7 @@ func (p *Prepared) treeOf(
 		Tables:    found.Tree.Leaves,
 		Merges:    flatten(found.Tree.Merges),
 		Slices:    found.Slices,
-		Count:     int64(min(cost.Slices, 1<<62)),
+		Count:     int64(min(cost.Slices, 1<<62)), // within int64; so many slices are never done
 		Marginals: p.marginals,
 		Joint:     p.cells != nil,
 	}
@@ -146,8 +146,8 @@ const farOff = 1 << 30
 // Chosen; the times are not repeated by a command.
 const fillMoves = 1 << 30
 
-// checkReach returns an error if no order contracts h within o.Flops, or if the min-fill order takes more than farOff · o.Flops. It returns
-// nil if o.Flops is 0.
+// checkReach returns an error if no order contracts h within o.Flops (WithinReach), or if the min-fill order has a table of more than
+// farOff · o.Flops entries, so that it takes more flops than that. It returns nil if o.Flops is 0.
 func (o PlanOptions) checkReach(ctx context.Context, h contractionorder.Hypergraph) error {
 	if o.Flops <= 0 {
 		return nil

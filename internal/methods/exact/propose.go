@@ -115,8 +115,10 @@ const groupFlops = 1e10
 const groupGain = 100
 
 // proposeGroups proposes marginals group by group: of targets, or of all variables if there are none. It returns nil if one pass for all
-// marginals is cheap and fits the memory, or if the groups take too much. The simplified network of a group depends on entries, so groups
-// are remembered by the digest of the conditioned network and not by its shape.
+// marginals is cheap and fits the memory, or if the groups take too much. For all variables, one pass is cheap up to groupFlops, and groups
+// must take less than a part of its flops (groupGain). For targets, one pass is cheap up to policy.HeavyFlops, and groups must take no
+// more. The simplified network of a group depends on entries, so groups are remembered by the digest of the conditioned network and not by
+// its shape.
 func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []int) (*btn.Assignment, error) {
 	flops, bytes, err := p.JointPrice(ctx)
 	if err != nil {
@@ -133,7 +135,6 @@ func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []
 	}
 
 	// A plan of groups, unless the job knows it.
-
 	var computed *btn.Plan // nil if the job knows the plan
 	settings := fmt.Sprintf("groups seed=%d %x", j.Settings.Seed, j.Conditioned.Digest())
 	if len(targets) > 0 {
@@ -153,6 +154,7 @@ func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []
 		}
 	}
 
+	// The settings have the digest, in place of a shape.
 	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return computed, nil
 	})

@@ -136,7 +136,7 @@ func (j *Job) RememberByKey(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (plan *btn.Plan, cacheState string, err error) {
 	shared := j.sharedState()
-	known, ok := shared.known[key]
+	known, ok := shared.known[key] // a plan that the job has made or recalled before
 	if !ok {
 		var err error
 		if j.Memo == nil {

@@ -322,7 +322,7 @@ func informationSlope(s float64) float64 { return (1 - normalMean(s, math.Tanh))
 // of the real line, its error falls as e^{−π²/(step √s)} and e^{−2π²/step²}.
 func normalMean(s float64, f func(x float64) float64) float64 {
 	root := math.Sqrt(s)
-	step := min(0.6, 0.33/root)
+	step := min(0.6, 0.33/root) // the errors are below e^−29 and e^−54
 	n := int(math.Ceil(8 / step))
 	sum, density := 0.0, 0.0
 	for k := -n; k <= n; k++ {

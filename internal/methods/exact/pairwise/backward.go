@@ -67,8 +67,8 @@ func (r *run) mergeAdjoint(o *op) error {
 	return nil
 }
 
-// addScaled adds the adjoint x of a slice to the sum over slices. Both are scale · data. The sum gets the larger one of both scales, so
-// that nothing overflows: all factors by which data are multiplied are below 2.
+// addScaled adds the adjoint x of a slice to the sum over slices. Each is scale · data. The sum gets the larger of the two scales. So
+// nothing overflows: data are multiplied only by ratios of a scale to a scale of at least the same exponent, which are below 2.
 func (r *run) addScaled(sum, x *buffer) {
 	if x.scale.IsZero() {
 		return
@@ -90,10 +90,10 @@ func (r *run) addScaled(sum, x *buffer) {
 		sum.scale = x.scale
 	}
 	kernel.Add(sum.data, x.scale.Div(sum.scale).Float64(), x.data)
-	sum.log2Bound = max(sum.log2Bound, x.log2Bound) + 2
+	sum.log2Bound = max(sum.log2Bound, x.log2Bound) + 2 // 1 for a factor below 2, and 1 for a sum of two
 	sum.Low = r.sumDepth(min(sum.Low, x.Low))
 	sum.Measured = false
-	sum.scale = sum.scale.Mul(r.bringIntoRange(sum))
+	sum.scale = sum.scale.Mul(r.bringIntoRange(sum)) // the factor that data was divided by
 }
 
 // lowerDepth prepares the sum of two adjoints, each scale · data. The sum will have the larger scale, so the entries of the adjoint with

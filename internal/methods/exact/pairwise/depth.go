@@ -26,8 +26,8 @@ func (r *run) productDepth(a, b *buffer) (low int, loses bool) {
 }
 
 // addLosses sets what may be missing from an entry of t, the product of a and b, in which an entry is a sum of at most 2^log2Terms
-// products. If a table is Lost, 2^Off bounds what is missing from any of its entries. For a product (A + δA)(B + δB) the missing part is
-// δA·B + δB·A + δA·δB. If loses is true, each product may itself lose up to 2^Floor.
+// products. If a table is Lost, 2^Off bounds what is missing from any of its entries: an entry is A where A + δA is right, |δA| ≤ 2^Off. So
+// a product A·B lacks δA·B + δB·A + δA·δB. If loses is true, each product may itself lose up to 2^Floor.
 func (t *buffer) addLosses(a, b *buffer, log2Terms int, loses bool) {
 	if loses {
 		t.AddLoss(sumproduct.Floor + log2Terms)
@@ -68,9 +68,13 @@ func (r *run) sumDepth(low int) int {
 	return low
 }
 
-// areNegligible reports whether some terms of the adjoint of a table count for nothing in the value of the slice, even if all of them are
-// lost or rounded because a float64 has no more digits. Each is at most 2^-1022 in units of unit, and its share of the value is that
-// times an entry of the table, at most 2^bounds[table]. It is false if there are terms of both signs.
+// areNegligible reports whether so many terms of the adjoint of a table count for nothing in the value of the slice, even if all of them
+// are lost. A lost term is at most 2^Floor in units of unit. Its share of the value is that times an entry of the table, at most
+// 2^bounds[table]. The terms are negligible if
+//
+//	terms · 2^Floor · 2^bounds[table] · unit ≤ 2^−BesideZ · value
+//
+// The result is false if there are terms of both signs, since the value may then be what is left of larger terms.
 func (r *run) areNegligible(table int, terms float64, unit scaled.Number) bool {
 	z := r.valueScale.Mul(r.value)
 	if r.signed || z.IsZero() || unit.IsZero() {

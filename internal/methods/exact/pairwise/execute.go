@@ -151,7 +151,7 @@ func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.N
 	r.stats.Lost = r.stats.Lost || r.isLossSignificant(total.Abs())
 
 	if !total.IsZero() {
-		scale := scaled.One
+		scale := scaled.One // not used: adjoints have scales of their own
 		r.valueScale = total
 		r.value = scaled.One
 		if err := r.executeAll(p.afterOps, &scale); err != nil {
@@ -245,7 +245,7 @@ func (r *run) execute(o *op, scale *scaled.Number) error {
 	case opScale:
 		r.multiplyByScalar(o, scale)
 	case opMove:
-		if b[o.out].data == nil {
+		if b[o.out].data == nil { // otherwise o.out shares the entries already
 			b[o.out] = b[o.a]
 		}
 		b[o.out].owned = b[o.a].owned
@@ -254,8 +254,8 @@ func (r *run) execute(o *op, scale *scaled.Number) error {
 		r.free(o.a)
 	case opValue:
 		r.value = scaled.FromFloat(b[o.a].data[0])
-		r.valueScale = *scale
-		if b[o.a].Lost {
+		r.valueScale = *scale // the value of the slice is value · scale
+		if b[o.a].Lost {      // at most 2^Off is missing from it
 			r.missingBound = r.missingBound.Add(scale.Abs().Mul(scaled.Make(1, int64(b[o.a].Off))))
 		}
 	default:

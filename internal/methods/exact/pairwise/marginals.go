@@ -84,7 +84,7 @@ func (r *run) normalisedMarginals(z scaled.Number) [][]float64 {
 			switch {
 			case !total.IsZero():
 				out[i][v] = x.Div(total).Float64()
-			case r.shape.dims[i] == 1 || !r.isUsed[i]:
+			case r.shape.dims[i] == 1 || !r.isUsed[i]: // no table tells its values apart
 				out[i][v] = 1 / float64(len(sums))
 			default:
 				out[i][v] = x.Div(z).Float64()

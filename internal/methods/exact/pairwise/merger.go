@@ -102,6 +102,7 @@ func (m *merger) cutTasks() {
 func pieces(n, size int) int { return (n + size - 1) / size }
 
 // addPartials sets the result of an inner merge to the sum of the partial sums of its tasks, added in the sequence of the tasks.
+// partialSums has one sum for each task and entry of the result, task by task, and is empty afterwards.
 func (m *merger) addPartials() {
 	clear(m.out)
 	for len(m.partialSums) > 0 {

@@ -73,14 +73,14 @@ func Contract(
 	if err != nil {
 		return scaled.Number{}, Stats{}, err
 	}
-	p := r.shape.programWithin(budget(o.Memory)-8*r.copiedEntries, r.shape.forwardProgram)
+	p := r.shape.programWithin(budget(o.Memory)-8*r.copiedEntries, r.shape.forwardProgram) // in bytes, 8 for an entry
 	if err := r.admit(p, o); err != nil {
 		return scaled.Number{}, Stats{}, err
 	}
 
 	r.shape.layOut(p)
 	r.spareEntries = budget(o.Memory)/8 - r.entryLimit
-	sum, err := r.sumSlices(p, nil)
+	sum, err := r.sumSlices(p, nil) // nil: no backward pass
 	if err != nil {
 		return scaled.Number{}, r.stats, err
 	}
@@ -111,7 +111,7 @@ func newRun(
 		start:   e.Scale,
 	}
 
-	if o.To == 0 {
+	if o.To == 0 { // all slices
 		if s.slices > 1<<62 {
 			return nil, fault.New(fault.OverBudget, "%w: %.3g slices",
 				sumproduct.ErrOverBudget, s.slices)

@@ -65,7 +65,7 @@ func Roundings(
 	}
 	for k, union := range s.unionSize {
 		termsPerEntry := union / s.sizes[s.leaves+k]
-		total += 2 + floats.SumRoundings(termsPerEntry)
+		total += 2 + floats.SumRoundings(termsPerEntry) // 2: one for each of the two tables
 	}
 	return finite(total), nil
 }

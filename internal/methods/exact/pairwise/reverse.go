@@ -22,7 +22,10 @@ type readings struct {
 	needsTable   []bool  // by table: its entries are needed in the backward pass
 }
 
-// chooseReadings decides where marginals are read, and which tables and adjoints are needed for it, from the leaves up.
+// chooseReadings decides at which tables the marginals of indices are read, and which tables and adjoints are needed for it, from the
+// leaves up. The marginals of a lone index are read at its leaf. Those of the indices that a merge sums out are read at one of its two
+// tables: the one whose adjoint is needed anyway, or else the smaller one. Reading at a table needs its adjoint, and so the adjoint of the
+// result of the merge and the other table of the merge.
 func (s *shape) chooseReadings() *readings {
 	n := len(s.scopes)
 	r := &readings{reads: make([][]int, n), needsAdjoint: make([]bool, n), needsTable: make([]bool, n)}
@@ -39,7 +42,7 @@ func (s *shape) chooseReadings() *readings {
 			if onlyBNeedsAdjoint || isBSmaller {
 				table = b
 			}
-			r.reads[table] = append(slices.Clip(r.reads[table]), s.summedIndices[k]...)
+			r.reads[table] = append(slices.Clip(r.reads[table]), s.summedIndices[k]...) // Clip: the list of a leaf is that of the shape
 			r.needsAdjoint[table] = true
 		}
 

@@ -163,8 +163,9 @@ func (s *shape) addMerge(k int, tables [2]int, tableCount []int) {
 	s.sizes[s.leaves+k] = s.entriesOver(out)
 }
 
-// chooseStatic sets isStatic: it decides which tables are computed once for all slices. These are tables that have no sliced indices and at
-// most maxSize entries, and are made of such tables only. A leaf that shares the entries of the expression may be larger.
+// chooseStatic sets isStatic: it decides which tables are computed once for all slices. A leaf is, if it has no sliced indices, and if it
+// has at most maxSize entries or shares the entries of the expression (not isCopied). The result of a merge is, if it has at most maxSize
+// entries and both of its tables are static.
 func (s *shape) chooseStatic(maxSize float64) {
 	if len(s.sliced) == 0 || len(s.scopes) == 0 {
 		return

@@ -40,8 +40,9 @@ func (r *run) runSlices(p *program, onSlice func(value scaled.Number)) (accumula
 	return sum, nil
 }
 
-// runParallel computes all slices on some threads, each with tables of at most the given number of entries. Whatever thread computes
-// them, it adds their values to sum in the sequence of the slices, a window of slices at a time.
+// runParallel computes all slices on some threads, each with tables of at most the given number of entries. It goes on by windows of
+// slices: the threads compute the slices of a window in any sequence, and then their values are added to sum in the sequence of the slices.
+// So the sum does not depend on the threads.
 func (r *run) runParallel(p *program, threads, entries int, sum *accumulator) error {
 	team := make([]*run, threads)
 	for i := range team {

@@ -34,7 +34,7 @@ func (x *spec) stage() {
 	if !isStaged[0] && !isStaged[1] {
 		return
 	}
-	minNeighbours := line
+	minNeighbours := line // fewer would not be worth a copy
 	if x.kind == batched {
 		minNeighbours = 1 // it is always staged
 	}
@@ -59,7 +59,7 @@ func (x *spec) withStaging(isStaged [2]bool, neighbours, maxEntries int) (y spec
 		y.outer = slices.Concat(x.outer, x.run[:start])
 	}
 	y.moveIntoBlocks(x.valuesInBlock(isStaged, neighbours))
-	if x.kind == blend && count(y.sum)*count(y.run) > maxStaged {
+	if x.kind == blend && count(y.sum)*count(y.run) > maxStaged { // runs may be packed for all values of the sum together
 		return y, false
 	}
 	for operand := range 2 {

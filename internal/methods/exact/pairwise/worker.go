@@ -164,7 +164,7 @@ func (w *worker) addPanel(m *merger, p panelPiece, isFirst bool) bool {
 		for row := p.rows.start; row < p.rows.end; row += maxRows {
 			rows := interval{row, min(row+maxRows, p.rows.end)}
 			rowOut := out[(row-p.rows.start)*p.runEntries:]
-			isSet := isFirst && start == 0
+			isSet := isFirst && start == 0 // the kernel sets the piece; otherwise it adds to it
 			if w.strideInS > 0 {
 				s, offset := w.source(m, 0)
 				s = s[offset+start*w.strideInS+row:]
