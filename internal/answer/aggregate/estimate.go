@@ -126,7 +126,7 @@ func (r *estimate) sumKnown(isUnsure bool) *query.ErrorInfo {
 		return failure(fault.FailedEstimate, "%v: rounding among terms of both signs is up to %.1g of the total, %s",
 			additive.ErrCancelled, r.Rounding, additive.Decimal(r.Z))
 	}
-	return r.checkSign(err, isUnsure)
+	return r.checkSign(err, isUnsure) // err may be that the sum is negative
 }
 
 // checkSign returns an error if the total of an estimate of known quality is 0 or negative without proof that Z is. sumErr is the error of

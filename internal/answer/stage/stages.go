@@ -321,7 +321,7 @@ func (c *contractor) valueOf(u plannedUnit, p *problem.Problem, v btn.Value, fai
 // explainZero adds to the value of a unit why Z is 0, if the zeros of the network show that. If the demand asks for it and has evidence, it
 // also adds which observations contradict each other.
 func (c *contractor) explainZero(u plannedUnit, p *problem.Problem, v *btn.Value) {
-	if conflict, err := preprocess.Explain(c.ctx, p.Net); err == nil {
+	if conflict, err := preprocess.Explain(c.ctx, p.Net); err == nil { // an error: the zeros do not show it
 		v.Why = strings.TrimSuffix(conflict.String(), ".")
 	}
 	if u.demand.Conflict && !u.demand.Evidence.IsEmpty() {

@@ -232,7 +232,7 @@ func pilot(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*search.Know
 	if err != nil || cost.Flops < minFlops {
 		return nil, ctx.Err()
 	}
-	share := min(policy.PilotSearch, ratio*cost.Flops/j.Settings.Budget)
+	share := min(policy.PilotSearch, ratio*cost.Flops/j.Settings.Budget) // of the budget
 	solution, err := search.PilotSearch(ctx, j, share, ask.Best)
 	if err != nil {
 		return nil, ctx.Err()

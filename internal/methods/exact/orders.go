@@ -39,7 +39,7 @@ func OrderUnder(ctx context.Context, j *proposal.Job, assignment *btn.Assignment
 		}
 	}
 	o := &Order{shape: conditioned, order: base.Order}
-	isPriced := base.Flops < policy.OutOfReach // pricing ends there
+	isPriced := base.Flops < policy.OutOfReach // otherwise pricing was stopped there
 	if isUnconditioned && isPriced {
 		o.Cost = assignment.Plan.Estimates[0].Cost
 		return o, nil

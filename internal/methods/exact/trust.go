@@ -131,12 +131,12 @@ func ContractWide(
 
 // describeDoubt returns in words why the total r.Z of wide numbers may not be exact: likelihoods were rounded before, or more digits
 // cancelled (r.Digits) than wide numbers have in addition. It returns "" if the total is exact, and ErrCancelled if no digit is known.
-// r.Exact reports whether wide numbers had enough digits, r.Off is their relative error, and r.Cancelled reports whether the total is 0
-// although some terms are not.
+// r.Exact reports whether wide numbers had enough digits, r.RelativeError is the error of the total by wide numbers, and r.Cancelled
+// reports whether the total is 0 although some terms are not.
 func (p *Prepared) describeDoubt(r wide.Result) (string, error) {
 	rounded := 0.0 // the error by rounded likelihoods, relative to Z
 	if len(p.net.Rounded) > 0 && p.given.Signed() {
-		rounded = math.Ldexp(float64(len(p.net.Rounded)), -53) * math.Pow(10, r.Digits)
+		rounded = math.Ldexp(float64(len(p.net.Rounded)), -53) * math.Pow(10, r.Digits) // 2^−53 each, times what cancelled
 	}
 	switch {
 	case r.Exact && rounded > 0 && r.Cancelled:

@@ -227,7 +227,7 @@ func propagateBeliefs(ctx context.Context, m *ising.Model, g []float64, start fl
 	q := make([]float64, m.N)
 	for i := range q {
 		q[i] = 1 / (1 + math.Exp(-2*fieldOf(i)))
-		q[i] = min(max(q[i], 1e-300), 1-0x1p-53)
+		q[i] = min(max(q[i], 1e-300), 1-0x1p-53) // within (0, 1)
 	}
 	return q, nil
 }

@@ -114,6 +114,7 @@ func (c *slice) holdSpin(ctx context.Context, m *ising.Model, k int, sign float6
 		}
 	}
 	p.setFieldDiagonal(out.fields) // d[0] for the new fields
+	// 1e-11 covers the rounding of heldLn, a sum of fields.
 	out.upperBound = min(c.upperBound, out.heldLn+p.improve(ctx, sliceRounds)+1e-11*math.Abs(out.heldLn))
 	out.d, out.s = p.d, p.s
 	return out

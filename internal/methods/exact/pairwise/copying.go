@@ -153,7 +153,9 @@ func (p *stagedBlock) hasWholeLines() bool {
 	return len(source) == line && source[line-1] == line-1
 }
 
-// fill copies the block at an offset of the operand. It does nothing and returns false if that block is there already.
+// fill copies the block at an offset of the operand into p.data, by the loop of the copy plan: run by run of contiguous entries, tile by
+// tile of a transposition, or line by line of the source, whose entries are scattered. It does nothing and returns false if the block is
+// there already.
 func (p *stagedBlock) fill(operand []float64, offset int) (isCopied bool) {
 	if p.offset == offset {
 		return false
