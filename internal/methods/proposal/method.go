@@ -64,11 +64,11 @@ type Row struct {
 type Table []Row
 
 // Propose asks the methods of the table in sequence and returns the first proposal. If there is none, the error has the code
-// fault.OverBudget. A method that declines returns nil, or one of these errors:
+// fault.OverBudget. A method without a proposal returns nil or an error. After nil the next method is asked. After an error it depends:
 //
-//   - TooExpensive: later methods are told its price (Ask.Flops).
-//   - Another error of an optional method: later methods are told the first one (Ask.Refused).
-//   - Another error of a method that is not optional ends the sequence.
+//   - TooExpensive: the next method is asked, and later methods are told the price (Ask.Flops).
+//   - Another error of an optional method: the next method is asked, and later methods are told the first such error (Ask.Refused).
+//   - Another error of a method that is not optional ends the sequence, and is returned.
 func (t Table) Propose(ctx context.Context, j *Job, ask Ask) (*btn.Assignment, error) {
 	for k, row := range t {
 		if row.When != nil && !row.When(j, ask) {

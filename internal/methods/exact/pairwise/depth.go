@@ -82,5 +82,5 @@ func (r *run) areNegligible(table int, terms float64, unit scaled.Number) bool {
 	}
 
 	log2Missing := float64(max(0, r.bounds[table])+sumproduct.Floor) + math.Log2(terms) // in units of unit
-	return log2Missing+sumproduct.BesideZ <= float64(z.Exp-unit.Exp-1)
+	return log2Missing+sumproduct.BesideZ <= float64(z.Exp-unit.Exp-1)                  // −1: mantissas are in [1, 2)
 }

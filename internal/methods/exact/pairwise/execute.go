@@ -274,7 +274,7 @@ func (r *run) multiplyByScalar(o *op, scale *scaled.Number) {
 	switch {
 	case scalar.Lost && scalar.data[0] == 0:
 		r.stats.Lost = true
-	case scalar.Lost:
+	case scalar.Lost: // |δ| ≤ 2^Off, |s| ≥ 2^(upperExponent − 1), and t is below 2^upperExponent of the table
 		b[o.out].AddLoss(scalar.Off - scalar.upperExponent() + 1 + table.upperExponent())
 	}
 	r.recordBound(o.out)
