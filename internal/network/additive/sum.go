@@ -51,8 +51,8 @@ func Sum(alpha, z []scaled.Number) (Total, error) {
 	return total, err
 }
 
-// SumSigned returns Z̃ = Σ_i alpha[i]·z[i], rounded once, and the digits that cancelled. The total may have either sign. Errors: ErrCount;
-// ErrNotFinite, which names the component; and ErrCancelled if |Σ α_i Z_i| < 2^-50 Σ|α_i Z_i|.
+// SumSigned returns Z̃ = Σ_i alpha[i]·z[i], rounded once, and how many of its digits cancelled. The total may have either sign. Errors:
+// ErrCount; ErrNotFinite, which names the component; and ErrCancelled if |Σ α_i Z_i| < 2^-50 Σ|α_i Z_i| (lostBits is 50).
 func SumSigned(alpha, z []scaled.Number) (Total, error) {
 	if len(alpha) != len(z) {
 		return Total{}, fmt.Errorf("%w: %d weights, %d values", ErrCount, len(alpha), len(z))

@@ -78,8 +78,8 @@ func (b *powerBounds) add(p int, ln float64) {
 	b.sizes[p] += 1 + math.Abs(ln)
 }
 
-// smallest returns ln of the smallest bound, after adding to each the largest possible rounding error of its sum. It ignores bounds of −Inf
-// and returns +Inf if no other is left.
+// smallest returns ln of the smallest of the bounds, one for each of messagePowers. To each sum of logarithms it first adds the largest
+// possible rounding error of the sum, so that it stays an upper bound. It ignores bounds of −Inf and returns +Inf if no other is left.
 func (b *powerBounds) smallest() float64 {
 	smallest := math.Inf(1)
 	for p, sum := range b.sums {

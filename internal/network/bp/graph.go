@@ -38,7 +38,8 @@ const (
 	neverSent                 // in none: the table has only this index, so that its message never changes
 )
 
-// newGraph checks an expression and returns its factor graph. Errors are those of Run about the expression. Linear time.
+// newGraph checks an expression and returns its factor graph. An incidence is a pair of a table and an index of its scope. Errors are
+// those of Run about the expression. Linear time.
 func newGraph(e *sumproduct.Expression) (*graph, error) {
 	g := &graph{expression: e, scopeStart: make([]int32, len(e.Tables)+1)}
 	incidenceCount := 0
@@ -61,7 +62,8 @@ func newGraph(e *sumproduct.Expression) (*graph, error) {
 		g.scopeStart[t+1] = g.scopeStart[t] + int32(len(e.Tables[t].Scope))
 	}
 
-	g.numberIncidences(g.breadthFirst())
+	firstIndex := g.breadthFirst() // it also sets g.order
+	g.numberIncidences(firstIndex)
 	return g, nil
 }
 

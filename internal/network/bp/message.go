@@ -71,8 +71,9 @@ func normalise(message []float64) (total float64) {
 }
 
 // contractTable computes the message of incidence k from its table to its index, without normalisation: it multiplies the table by the
-// messages of all other indices and sums these out. It begins with the axes after that of the index, the last axis first; then it sums out
-// the axes before it, the first axis first. The message is valid until the next call.
+// messages of all other indices and sums these indices out, one axis at a time. It begins with the axes after that of the index, the last
+// axis first, since these are the fastest in memory; then it sums out the axes before it, the first axis first. The message is valid until
+// the next call.
 func (c *kernel) contractTable(k int32) []float64 {
 	g := c.graph
 	incidences, axisOfIndex := g.incidencesOfTable(g.tableOf[k]), int(g.scopePosition[k])
@@ -189,15 +190,15 @@ func writeNormalised(message []float64, xs []scaled.Number) bool {
 	return true
 }
 
-// tableValue returns z_t = Σ_x T[x] Π_i v_i[x_i] of table t, where v_i is the message from index i to the table. It computes Σ_a u[a] v[a]
-// for the first index, with the unnormalised message u from the table to it. If the sum is out of the safe range of float64, it computes
-// with exponents.
+// tableValue returns z_t = Σ_x T[x] Π_i v_i[x_i] of table t, where v_i is the message from index i to the table. It computes this as Σ_a
+// u[a] v[a] over the values a of the first index of t, where v is the message from that index and u the unnormalised message to it. If the
+// sum is out of the safe range of float64, it computes with exponents.
 func (c *kernel) tableValue(t int) scaled.Number {
 	table := c.graph.expression.Tables[t]
 	if len(table.Scope) == 0 {
 		return scaled.FromFloat(table.Data[0])
 	}
-	k := c.graph.incidenceAt(t, 0)
+	k := c.graph.incidenceAt(t, 0) // of t with its first index
 	v := c.graph.messageOf(c.toTable, k)
 	sum := 0.0
 	for a, u := range c.contractTable(k) {

@@ -11,19 +11,19 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// setStart sets the messages to indices from which a run starts: to the distributions o.Given, if there are any; else to random messages by
-// o.Seed, or to uniform ones if o.Seed is 0.
+// setStart sets the messages to indices from which a run starts. If o.StartBeliefs has distributions of the indices, the messages to an
+// index are its distribution. Otherwise they are random by o.Seed, or uniform if o.Seed is 0.
 func (s *State) setStart(o Options) error {
 	if o.StartBeliefs != nil {
 		return s.startFrom(o.StartBeliefs)
 	}
-	rng := rand.New(rand.NewPCG(o.Seed, 0x6270))
+	rng := rand.New(rand.NewPCG(o.Seed, 0x6270)) // "bp" in ASCII
 	for k := range s.graph.tableOf {
 		message := s.graph.messageOf(s.toIndex, int32(k))
 		for a := range message {
 			message[a] = 1
 			if o.Seed != 0 {
-				message[a] = 0x1p-20 + rng.ExpFloat64()
+				message[a] = 0x1p-20 + rng.ExpFloat64() // not near 0
 			}
 		}
 		normalise(message)

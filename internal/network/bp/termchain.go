@@ -114,7 +114,8 @@ func (c *termChain) addLeg(k, i int) incidence {
 	return incidence{table: c.factors.addTable(scope, data), scopePosition: positionOfVariable}
 }
 
-// withCommonExponent returns data and exp such that xs[i] is data[i]·2^exp. The largest absolute value in data is in [1, 2).
+// withCommonExponent returns data and exp such that xs[i] is data[i]·2^exp. The largest absolute value in data is in [1, 2); numbers far
+// below it may become 0. If all of xs are 0, data is 0.
 func withCommonExponent(xs []scaled.Number) (data []float64, exp int64) {
 	largest := scaled.Number{}
 	for _, x := range xs {

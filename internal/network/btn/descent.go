@@ -49,9 +49,9 @@ func (o Other) Compare(other Other) int {
 	return cmp.Or(other.Weight.Cmp(o.Weight), slices.Compare(o.Values, other.Values))
 }
 
-// Better returns the heavier of two assignments, which are the best of different slices. If they tie, it returns the one with the smaller
-// values in the order of the variables. Its list of next best assignments, Others, is merged of both. A nil receiver or argument stands for
-// slices without a possible assignment.
+// Better returns the heavier of two assignments: f is the best of some slices, and g the best of other slices. If they tie, it returns the
+// one whose values come first in the order of the variables. Its list Others of next best assignments is merged from f, g and their lists.
+// A nil receiver or argument stands for slices without a possible assignment. It does not change f and g.
 func (f *Found) Better(g *Found) *Found {
 	switch {
 	case f == nil:
@@ -67,7 +67,7 @@ func (f *Found) Better(g *Found) *Found {
 	if isTie && slices.Compare(other.Values, best.Values) < 0 {
 		best, other = other, best
 	}
-	merged := *best
+	merged := *best // a copy, so that best stays as it is
 	merged.Unique = best.Unique && !isTie
 	merged.addOthers(other)
 	return &merged

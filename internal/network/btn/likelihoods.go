@@ -50,9 +50,10 @@ func (n *Network) WithLikelihoodTensors(ev factorgraph.Evidence) (*Network, fact
 	return &spread, factorgraph.Evidence{Hard: ev.Hard}
 }
 
-// UnderEvidence returns n under evidence: conditioned is base.Condition(remaining). As a rule base is n and remaining is ev. If the
-// product of a likelihood and the weights of its variable leaves the range of float64, base and remaining are the results of
-// WithLikelihoodTensors: base has a tensor for each likelihood, and remaining has the observations only. Errors: those of Condition.
+// UnderEvidence returns n conditioned on evidence, and from what: conditioned is base.Condition(remaining). As a rule base is n and
+// remaining is ev. But if the product of a likelihood and the weights of its variable leaves the range of float64, likelihoods become
+// tensors: base is n with a tensor for each likelihood, and remaining has the observations only (see WithLikelihoodTensors). Errors: those
+// of Condition.
 func (n *Network) UnderEvidence(ev factorgraph.Evidence) (
 	base *Network, remaining factorgraph.Evidence, conditioned *Network, err error,
 ) {
@@ -60,7 +61,7 @@ func (n *Network) UnderEvidence(ev factorgraph.Evidence) (
 	if !errors.Is(err, ErrRange) {
 		return n, ev, conditioned, err
 	}
-	// A product left the range of float64. Without likelihoods in the evidence there are no products.
+	// ErrRange: a product left the range of float64. Without likelihoods in the evidence there are no products.
 	base, remaining = n.WithLikelihoodTensors(ev)
 	conditioned, err = base.Condition(remaining)
 	return base, remaining, conditioned, err

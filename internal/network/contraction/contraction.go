@@ -116,8 +116,9 @@ func wrapError(part btn.Part, err error) error {
 	return fmt.Errorf("contract: a part of class %s: %w", part.Class(), err)
 }
 
-// checkPart returns an error if the part does not fit the problem or cannot provide what is wanted. Otherwise it returns want, without
-// derivatives if the part finds assignments, since such a part has no share of Z. It loads a part that is not yet loaded.
+// checkPart returns an error if the part does not fit the problem or cannot provide what is wanted. Otherwise it returns what is wanted of
+// this part: want, but without derivatives and target if the part finds assignments, since such a part has no share of Z. It loads a part
+// that is not yet loaded.
 func checkPart(ctx context.Context, p *problem.Problem, part btn.Part, want btn.Want) (btn.Want, error) {
 	if part == nil {
 		return want, fault.New(fault.BadInput, "contract: there is no part")
@@ -126,7 +127,7 @@ func checkPart(ctx context.Context, p *problem.Problem, part btn.Part, want btn.
 		return want, wrapError(part, fault.New(fault.BadInput, "it cannot be contracted"))
 	}
 	if loader, isLoader := part.(Loader); isLoader {
-		loader.Load(ctx)
+		loader.Load(ctx) // fails only if the context ends
 	}
 	if err := ctx.Err(); err != nil {
 		return want, err

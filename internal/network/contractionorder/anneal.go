@@ -99,8 +99,9 @@ func (w *workingTree) sweep(o *objective, temperature log2Fixed, rng *rand.PCG, 
 // rotation is a change of x = (p, c) with p = (a, b) into x = (p, b) with p = (a, c). All are nodes.
 type rotation struct{ x, p, a, b, c int32 }
 
-// rotate changes ((a, b), c) into ((a, c), b), with p the inner merge and x the outer one, if the temperature allows it. random has the
-// random bits of this decision. S(v) is the scope of the table of v, as a bit set. The scope of p becomes
+// rotate changes ((a, b), c) into ((a, c), b), if the temperature allows it. Merge p is the inner merge, of a and b at first, and x the
+// outer one, of p and c. random has the random bits of this decision. S(v) is the scope of the table of v, as a bit set. The scope of p
+// becomes
 //
 //	S'(p) = (S(a) ∪ S(c)) ∩ (S(b) ∪ S(x))
 //
@@ -114,7 +115,7 @@ func (w *workingTree) rotate(
 	scopeA, scopeB, scopeC, scopeX := w.scopeOf(a), w.scopeOf(b), w.scopeOf(c), w.scopeOf(x)
 
 	var inner, outer, size log2Fixed
-	for i, log2Dim := range w.network.log2Dim { // word by word of the bit sets
+	for i, log2Dim := range w.network.log2Dim { // word by word of the bit sets; all indices in a word have the same dimension
 		unionAC := scopeA[i] | scopeC[i]
 		newScope := unionAC & (scopeB[i] | scopeX[i]) // S'(p)
 		scratch[i] = newScope

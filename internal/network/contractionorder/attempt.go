@@ -102,7 +102,7 @@ func (s *search) runGroup(run func(j int)) {
 }
 
 // score returns log2 of the price of all slices of a candidate. If its plan needs more bytes than the memory budget, the price is
-// multiplied by their ratio.
+// multiplied by the ratio of both. If no plan can be made of the candidate, the price alone counts.
 func (s *search) score(candidate *slicedTree) log2Fixed {
 	price := candidate.log2Price(&s.objective)
 	wholeMerges := s.reduced.expand(s.remaining, candidate.tree.merges())
@@ -110,7 +110,7 @@ func (s *search) score(candidate *slicedTree) log2Fixed {
 	if err == nil && !s.fits(plan) {
 		price += log2Float(plan.Cost.PeakBytes) - log2Float(float64(s.options.Memory))
 	}
-	candidate.tree.movesSpent += int64(16 * len(s.hypergraph.Edges))
+	candidate.tree.movesSpent += int64(16 * len(s.hypergraph.Edges)) // for the plan: 16 elementary operations for each tensor
 	return price
 }
 

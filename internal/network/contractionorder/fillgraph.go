@@ -106,8 +106,9 @@ func (g *fillGraph) connectTensors(h Hypergraph) {
 }
 
 // countFill sets fillCount[v] to the number of pairs of neighbours of v that are not adjacent, for every vertex v. This is the number of
-// all pairs of neighbours less the number of triangles with v. It goes through edges and not through pairs, so that a vertex of degree 10^5
-// does not cost 10^10.
+// all pairs of neighbours, less the number of triangles with v: each triangle is a pair of neighbours that is adjacent. It finds the
+// triangles from their edges, not from pairs of neighbours, so that a vertex of degree 10^5 does not cost 10^10. If the pace ends, the
+// counts are wrong, and nobody reads them.
 func (g *fillGraph) countFill() {
 	g.fillCount = make([]int64, len(g.neighbours))
 	for v, row := range g.neighbours {
@@ -118,7 +119,7 @@ func (g *fillGraph) countFill() {
 			if isSeen || g.pace.Over(int64(len(row))) {
 				continue
 			}
-			// Each common neighbour w is in a triangle with the edge {v, u}: v and u are a pair of its neighbours that is adjacent.
+			// Each common neighbour w is in a triangle with the edge {v, u}: v and u are an adjacent pair of neighbours of w.
 			g.common = g.intersect(row, g.neighbours[u], g.common[:0])
 			for _, w := range g.common {
 				g.fillCount[w]--
@@ -170,9 +171,10 @@ func (g *fillGraph) markTouched(v int32) {
 	}
 }
 
-// eliminate removes v from the graph and makes its neighbours pairwise adjacent. It updates weights, weight[a] being the sum of log2Dim
-// over a and its neighbours, and, if they are counted, fill counts: fillCount[a] is the number of pairs of neighbours of a that are not
-// adjacent. Afterwards touched lists the vertices whose weight or fill count may have changed.
+// eliminate removes v from the graph and makes its neighbours pairwise adjacent. It updates the weights of its neighbours: weight[a] is
+// the sum of log2Dim over a and its neighbours. If fill counts are kept (fillCount is not nil), it updates these, too: fillCount[a] is the
+// number of pairs of neighbours of a that are not adjacent. Afterwards touched lists the vertices whose weight or fill count may have
+// changed.
 func (g *fillGraph) eliminate(v int32) {
 	neighbours := g.neighbours[v]
 	g.neighbours[v] = nil
@@ -188,7 +190,7 @@ func (g *fillGraph) eliminate(v int32) {
 		}
 		g.neighbours[a] = row
 		g.weight[a] -= g.log2Dim[v]
-		g.movesSpent += 8
+		g.movesSpent += 8       // elementary operations; intersect and the functions called below count their own
 		if g.fillCount != nil { // a loses its pairs of v with a neighbour that is not adjacent to v
 			g.common = g.intersect(row, neighbours, g.common[:0])
 			g.fillCount[a] -= int64(len(row) - len(g.common))
@@ -199,7 +201,7 @@ func (g *fillGraph) eliminate(v int32) {
 	switch {
 	case g.fillCount == nil:
 		g.connectAll(neighbours)
-	case g.fillCount[v] > 0:
+	case g.fillCount[v] > 0: // some pair of neighbours is not adjacent
 		g.addMissing(neighbours)
 	}
 }

@@ -103,10 +103,10 @@ func (g *greedyRun) queuePairs(table, firstPartner int32) {
 	g.movesSpent += int64(100 * len(g.neighbours)) // most of it for the queue
 }
 
-// score returns the score of a pair of tables: sign(x) · log2(|x| + 1) with x = |c| − α (|a| + |b|) if the rule is linear, otherwise log2
-// |c| − α log2 (|a| + |b|). Random noise is subtracted if the rule has a temperature. result, a and b are log2 of |c|, |a| and |b|, the
-// entries of the result and of the two tables. Products of fixed-point numbers are shifted by fractionBits, the number of their binary
-// digits after the point.
+// score returns the score of a pair of tables; the pair of the lowest score is merged. The score is sign(x) · log2(|x| + 1) with x = |c| −
+// α (|a| + |b|) if the rule is linear, otherwise log2 |c| − α log2 (|a| + |b|). result, a and b are log2 of |c|, |a| and |b|, the numbers
+// of entries of the result and of the two tables. If the rule has a temperature, random noise times the temperature is subtracted. A
+// product of two fixed-point numbers has twice their binary digits after the point; a shift by fractionBits makes it one again.
 func (g *greedyRun) score(result, a, b log2Fixed) log2Fixed {
 	var score log2Fixed
 	if g.rule.isLinear {
@@ -167,8 +167,8 @@ func (q *pairQueue) push(p pair) {
 	heap[i] = p
 }
 
-// pop removes the first pair and returns it. The queue must not be empty. The last pair of the heap fills the gap: children move up, from
-// the top downwards, until it fits.
+// pop removes the first pair of the queue, a binary heap, and returns it. The queue must not be empty. The last pair of the heap fills the
+// gap: children move up, from the top downwards, until it fits.
 func (q *pairQueue) pop() pair {
 	heap := *q
 	top := heap[0]

@@ -171,8 +171,9 @@ func (g *fillGraph) remainingOrder(h Hypergraph, isEliminated []bool) []int {
 	return remaining
 }
 
-// key returns the present priority of vertex v by a greedy rule: two criteria, a number that breaks ties, and the vertex. The smallest key
-// is eliminated first.
+// key returns the present priority of vertex v by a greedy rule. A key is compared by its four parts in sequence: two criteria, a number
+// that breaks ties, and the vertex. The smallest key is eliminated first. The fill count of v is the number of edges that its elimination
+// adds; weight is log2 of the size of the table that it makes.
 func (g *fillGraph) key(v int32, rule rule, seed uint64) key {
 	switch rule {
 	case byWeight:
@@ -182,6 +183,7 @@ func (g *fillGraph) key(v int32, rule rule, seed uint64) key {
 	case byFillWeight:
 		return key{g.fillCount[v], g.weight[v], mix(seed, uint64(v)), v}
 	}
+	// By fill count, but some vertices come after all others: their penalty is above every fill count.
 	return key{g.fillCount[v] + g.lastPenalty(v), g.weight[v], uint64(v), v}
 }
 

@@ -133,11 +133,12 @@ func (b *bisection) rateNeighbours(g *hypergraph, v int32, group []int32, rating
 	return neighbours
 }
 
-// contractNets adds to coarser the nets of g with their vertices replaced by groups, each group once. It drops a net whose vertices are all
-// in one group, since no split of groups cuts it.
+// contractNets adds to coarser the nets of g, in which each vertex is replaced by its group, and repeated groups are removed. It drops a
+// net whose vertices are all in one group, since no split of the groups cuts it. If the pace has ended, the remaining nets are dropped,
+// too: any split will do then.
 func (b *bisection) contractNets(g, coarser *hypergraph, group []int32) {
 	for net, vertices := range g.nets {
-		if b.pace.Over(int64(8 * len(vertices))) {
+		if b.pace.Over(int64(8 * len(vertices))) { // roughly 8 operations for each vertex between checks of the context
 			break
 		}
 		groups := make([]int32, 0, len(vertices))
@@ -150,7 +151,7 @@ func (b *bisection) contractNets(g, coarser *hypergraph, group []int32) {
 			coarser.nets = append(coarser.nets, groups)
 			coarser.cost = append(coarser.cost, g.cost[net])
 		}
-		b.movesSpent += int64(32 * len(vertices))
+		b.movesSpent += int64(32 * len(vertices)) // in the unit of the search's limits: 32 moves for each vertex
 	}
 }
 

@@ -34,8 +34,9 @@ func reduce(n *network) *pool {
 	return p
 }
 
-// reductionPartner returns a table whose merge with t makes no table larger, or none. It is the other table of an index that two tables
-// have, if the product is no larger than the larger of both; or a table whose scope contains that of t.
+// reductionPartner returns a table whose merge with t makes no table that is larger than the larger one of t and its partner, or none. A
+// partner either shares an index with t that no third table has, so that the merge sums it out; or it has all indices of t. Not more than
+// maxPartners tables are compared with t for the second reason.
 func (p *pool) reductionPartner(t int32) int32 {
 	// Look for an index of two tables.
 	rarest := none // the index of t that the fewest tables have
@@ -53,7 +54,7 @@ func (p *pool) reductionPartner(t int32) int32 {
 		}
 	}
 
-	// Look for a table whose scope contains that of t. It has the rarest index, too.
+	// Look for a table whose scope contains that of t: the union of both is not larger than its own scope. It has the rarest index, too.
 	if rarest == none {
 		return none
 	}
@@ -66,8 +67,8 @@ func (p *pool) reductionPartner(t int32) int32 {
 	return none
 }
 
-// resultSize returns log2 of the size of the table that a merge of a and b would make. This is the size of the union of their scopes, which
-// are sorted, without the indices that only these two tables have.
+// resultSize returns log2 of the size of the table that a merge of a and b would make: a table over the union of their scopes without the
+// indices that no third table has, since these are summed out. The scopes are sorted.
 func (p *pool) resultSize(a, b int32) log2Fixed {
 	size := p.unionSize(a, b)
 	restA, restB := p.scope[a], p.scope[b]
@@ -78,7 +79,7 @@ func (p *pool) resultSize(a, b int32) log2Fixed {
 		case u < v:
 			restB = restB[1:]
 		default:
-			if len(p.tablesWith[v]) == 2 {
+			if len(p.tablesWith[v]) == 2 { // a and b; so the merge sums v out
 				size -= p.network.log2DimOf(v)
 			}
 			restA, restB = restA[1:], restB[1:]
@@ -106,8 +107,9 @@ func (p *pool) neighbours(t int32) []int32 {
 	return neighbours
 }
 
-// remainingNetwork returns the network whose tensors are the live tables, and for each of them the number of the table in the pool. dims
-// are the dimensions of the hypergraph's indices.
+// remainingNetwork returns the network whose tensors are the live tables of the pool, those not yet merged, and for each of them the
+// number of its table in the pool. dims are the dimensions of the hypergraph's indices. Scopes in the pool have numbers of the reduced
+// network, p.network.indexOf has those of the hypergraph.
 func (p *pool) remainingNetwork(dims []int) (n *network, tables []int32) {
 	tables = p.liveTables()
 	edges := make([][]int, len(tables))
@@ -120,8 +122,9 @@ func (p *pool) remainingNetwork(dims []int) (n *network, tables []int32) {
 	return newNetwork(dims, edges, excludesNone), tables
 }
 
-// expand returns the merges of a tree over the whole network: first those of the pool, then those of a tree over the remaining tables. In
-// the given merges, table t below len(remaining) is the table remaining[t] of the pool, and the others are results of these merges.
+// expand returns the merges of a tree over the whole network: first those that the pool has made, then the given ones, which merge the
+// tables that remained. Each list of merges numbers its results after its leaves. In merges, table t below len(remaining) is the table
+// remaining[t] of the pool, and table len(remaining)+k is the result of merges[k].
 func (p *pool) expand(remaining []int32, merges [][2]int) [][2]int {
 	allMerges := make([][2]int, 0, len(p.merges)+len(merges))
 	allMerges = append(allMerges, p.merges...)

@@ -142,9 +142,9 @@ func (f *refinement) updateGains(net, v int32, oldSide uint8) {
 	f.movesSpent += int64(4 * len(f.hypergraph.nets[net]))
 }
 
-// grow flips vertices from side 1, where all are at first, to side 0 until side 0 has about half of the weight. It begins with seed. Then
-// it always takes the vertex of the largest gain among those that share a net with a flipped vertex; if there is none, the first vertex
-// that was not flipped.
+// grow flips vertices from side 1, where all are at first, to side 0 until one more would give side 0 more than half of the weight. It
+// flips seed even if that is too heavy. Then it always takes the vertex of the largest gain among those that share a net with a flipped
+// vertex; if there is none, the first vertex that was not flipped. The gain of a vertex is the cost of the cut that its flip would save.
 func (f *refinement) grow(seed int32) {
 	for v := range f.gain {
 		f.gain[v] = f.gainOf(int32(v))
@@ -156,12 +156,13 @@ func (f *refinement) grow(seed int32) {
 	fitsHalf := func() bool { return 2*(f.weight[0]+f.hypergraph.weight[next]) <= total }
 	for fitsHalf() || f.weight[0] == 0 {
 		f.hasMoved[next] = true
-		f.flip(next)
+		f.flip(next) // changes f.weight, and queues the vertices whose gains it changes
 		if f.pace.Err() != nil {
 			return
 		}
 
-		// The queue has the vertices that share a net with a flipped one, some with outdated gains.
+		// The queue has entries of the vertices that share a net with a flipped one, some with outdated gains. Vertex entry.a had the
+		// gain −entry.score.
 		next = none
 		for len(f.queue) > 0 && next == none {
 			entry := f.queue.pop()

@@ -168,7 +168,7 @@ func (s *search) tableLimit() log2Fixed {
 		}
 		freeEntries -= size
 	}
-	return log2Float(max(freeEntries, 1)) - oneBit
+	return log2Float(max(freeEntries, 1)) - oneBit // one bit less: half of the free entries for each of the two tables
 }
 
 // beginWithMinFill makes the tree of the min-fill order the first and the best tree of the search, after its pieces were replaced by
@@ -305,9 +305,9 @@ func (s *search) worthInMoves(price log2Fixed) int64 {
 // fits reports whether a plan is within the memory budget.
 func (s *search) fits(p Plan) bool { return p.Cost.PeakBytes <= float64(s.options.Memory) }
 
-// bestPlan returns the plan of the best tree for the whole network. The tree gets the merges of the reduction, which were made before the
-// search; then pieces of it are replaced by optimal trees. The plan is that of the tree before these replacements if only that fits the
-// memory, or if the network is too large for them.
+// bestPlan returns the plan of the best tree for the whole network. The tree begins with the merges that the reduction made before the
+// search. Then pieces of it are replaced by optimal trees. bestPlan returns the plan of the tree before these replacements in two cases:
+// if only that plan fits the memory, or if the whole network is too large to search for replacements.
 func (s *search) bestPlan() (Plan, error) {
 	merges := s.reduced.expand(s.remaining, s.best.tree.merges())
 	plan, err := s.makePlan(merges, s.best.sliced)
@@ -322,6 +322,7 @@ func (s *search) bestPlan() (Plan, error) {
 	}
 
 	tree := newWorkingTree(whole, merges)
+	// The limit of elementary operations is a share of what the price of the tree is worth, but at least 2^16.
 	newReconfigurer(tree, s.objective, pieceTables).run(max(s.worthOfTree(tree)/finishShare, 1<<16))
 	s.movesSpent += tree.movesSpent
 

@@ -60,9 +60,10 @@ func (s *slicedTree) log2Price(o *objective) log2Fixed {
 	return s.tree.log2TotalPrice(o) + s.log2Slices()
 }
 
-// sliceToLimit slices one index after the other until no result of a merge is over the limit of o. After each it replaces pieces of
-// maxTables tables of the tree by optimal trees, until the tree's moves (elementary operations) reach maxMoves. It returns false if
-// results are still over the limit: no index is left, there are more than 2^64 slices, or the search has ended.
+// sliceToLimit slices one index after the other until no result of a merge is over the limit of o. After each index it replaces pieces of
+// at most maxTables tables of the tree by optimal trees, until the tree's moves (elementary operations since its making) reach maxMoves.
+// It returns false if results are still over the limit: no index is left, there are more than 2^maxLog2Slices slices, or the search has
+// ended.
 func (s *slicedTree) sliceToLimit(o *objective, maxTables int, maxMoves int64) bool {
 	for s.tree.log2Largest() > o.limit {
 		index := s.bestSlice(o)
@@ -70,6 +71,7 @@ func (s *slicedTree) sliceToLimit(o *objective, maxTables int, maxMoves int64) b
 			return false
 		}
 		*s = *s.withSlices(append(slices.Clone(s.sliced), index))
+		// Each run may make 2^14 moves for each table of the tree.
 		newReconfigurer(s.tree, *o, maxTables).run(min(maxMoves, s.tree.movesSpent+int64(len(s.tree.left))<<14))
 	}
 	return true

@@ -198,10 +198,11 @@ func (w *walker) size(scope []int32) float64 {
 	return finite(size)
 }
 
-// addNode puts a table into its bucket, a linked list of slots: the bucket of the first position in its scope. If the table is large and
-// the bucket has one of the same scope, it yields the step that multiplies both, and the product replaces the other table. Otherwise tables
-// over the same indices would pile up: twenty in a bipartite graph of twenty and twenty vertices. A table without indices is dropped, since
-// the caller of Walk multiplies it. goesOn is false if the walk ends: the context has ended or yield returned false.
+// addNode puts a table into its bucket: that of the first position in its scope. A bucket is a linked list of slots. If the table is large
+// and the bucket has a table of the same scope, it yields the step that multiplies the two, and the product takes the place of the table
+// in the bucket. Without this, tables over the same indices would pile up: twenty in a bipartite graph of twenty and twenty vertices. A
+// table without indices is dropped, since the caller of Walk multiplies it. goesOn is false if the walk ends: the context has ended or
+// yield returned false.
 func (w *walker) addNode(n node) (goesOn bool) {
 	if len(n.scope) == 0 {
 		return true
@@ -215,7 +216,8 @@ func (w *walker) addNode(n node) (goesOn bool) {
 	if n.size >= largeTable && !w.isPlain {
 		for slot := w.firstSlot[position]; slot != none; slot = w.nodes[slot].next {
 			if other := w.nodes[slot]; slices.Equal(other.scope, n.scope) {
-				product, ok := w.yieldStep(append(w.inputs[:0], other, n), n.scope, 0)
+				const sumsOut = 0 // no index is summed out
+				product, ok := w.yieldStep(append(w.inputs[:0], other, n), n.scope, sumsOut)
 				product.next = other.next
 				w.nodes[slot] = product
 				return ok

@@ -66,8 +66,9 @@ func (t Tree) Canonical() Tree {
 	return t.depthFirst(func(i, j int) bool { return smallestLeaf[i] < smallestLeaf[j] })
 }
 
-// depthFirst returns the same tree with its merges in a depth-first sequence: both inputs of a merge are made before it. Of the two, table
-// i is made before table j if comesFirst(i, j). Tables 0 … Leaves−1 are leaves, and merge k makes table Leaves+k.
+// depthFirst returns the same tree with its merges in a depth-first sequence: first all merges below one input of a merge, then all below
+// the other input, then the merge itself. The input i comes before the input j if comesFirst(i, j). Tables 0 … Leaves−1 are leaves, and
+// merge k makes table Leaves+k. The last merge makes the root.
 func (t Tree) depthFirst(comesFirst func(i, j int) bool) Tree {
 	arranged := Tree{Leaves: t.Leaves, Merges: make([][2]int, 0, len(t.Merges))}
 	if len(t.Merges) == 0 {
@@ -83,7 +84,8 @@ func (t Tree) depthFirst(comesFirst func(i, j int) bool) Tree {
 		hasInputs bool // both inputs are made, so that this merge is next
 	}
 
-	// A merge is on the stack twice: it is visited before its inputs, and again after them.
+	// A merge is visited twice, and its inputs are put in order each time: the first visit puts the inputs on the stack; the second one,
+	// after them, adds the merge to the arranged tree. The stack begins with the root.
 	stack := []visit{{table: len(newNumber) - 1}}
 	for len(stack) > 0 {
 		v := stack[len(stack)-1]

@@ -79,10 +79,11 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 	return c, nil
 }
 
-// Schedule returns t with its merges in the depth-first sequence with the smallest peak of entries held. Of two subtrees, i is made before
-// j if max(peak of i, result of i + peak of j) is smaller than the same with i and j exchanged. If both are equal, the sequence is that of
-// Canonical. Errors as for EvaluateTree.
-// Source: J. W. H. Liu, An application of generalized tree pebbling to sparse matrix factorization (1987).
+// Schedule returns t with its merges in the depth-first sequence with the smallest peak of entries held. Let i and j be the two inputs of
+// a merge. If the subtree of i is carried out first, its result is held while the subtree of j is carried out, so the peak is max(peak of
+// i, result of i + peak of j). i goes first if that is smaller than the same with i and j exchanged. If both are equal, the sequence is
+// that of Canonical. Errors as for EvaluateTree. Source: J. W. H. Liu, An application of generalized tree pebbling to sparse matrix
+// factorization (1987).
 func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 	if err := t.Validate(); err != nil {
 		return Tree{}, err
@@ -105,6 +106,7 @@ func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 		inOrder := max(peak[i], finite(resultSize[i]+peak[j]))
 		reversed := max(peak[j], finite(resultSize[j]+peak[i]))
 		isReversed[k] = reversed < inOrder
+		// During the merge itself the inputs, the copies that it needs of leaves, and the result are held.
 		merging := finite(resultSize[i] + resultSize[j] + s.copySize[i] + s.copySize[j] + s.size[v])
 		peak[v] = max(min(inOrder, reversed), merging)
 		resultSize[v] = s.size[v]
@@ -255,8 +257,8 @@ func (s *scopes) log2Size(table int) float64 {
 	return sum
 }
 
-// uniteScopes returns the union of the sorted scopes of two tables that are merged, sorted. It lowers tableCount, the number of tables with
-// an index, by 1 for each index in both scopes, since the two tables become one.
+// uniteScopes returns the union of the scopes of two tables that are merged; all three lists are sorted. It changes tableCount, the number
+// of tables with an index: for each index in both scopes it subtracts 1, since the two tables become one.
 func uniteScopes(a, b []int, tableCount []int) []int {
 	union := make([]int, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {

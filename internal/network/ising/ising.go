@@ -49,8 +49,10 @@ func New(e *sumproduct.Expression) *Model {
 }
 
 // addTable adds ln T of a table to the model: to the constant, to the fields H and to couplings, where couplings[a][b] is J of spins a and
-// b. What it adds are averages over the entries: of ln T for the constant, of s_a ln T for the field of spin a, and of s_a s_b ln T for the
-// coupling of spins a and b, where s is −1 for value 0 and +1 for value 1. ok is false if the table is not one of an Ising model.
+// b. What it adds are averages over the entries: of ln T for the constant, of s_a ln T for the field of spin a, and of s_a s_b ln T for
+// the coupling of spins a and b, where s is −1 for value 0 and +1 for value 1. Indices of the scope with one value are no spins. ok is
+// false if the table is not one of an Ising model: if it has more than two spins, an entry that is not above 0, or entries with exponents
+// of their own (t.Exp).
 func (s *Model) addTable(dims []int, t *sumproduct.Table, couplings []map[int]float64) (ok bool) {
 	var spins []int // of the scope
 	for _, i := range t.Scope {

@@ -131,8 +131,9 @@ func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expressio
 	return e, nil
 }
 
-// emptyExpression returns the expression of the layout without its tables: the dimensions, the scale, the values that are left of indices
-// with excluded values, and the index of every variable. The scale is 0 if the network is known to be 0.
+// emptyExpression returns the expression of the layout without its tables: the dimensions, the scale, the index of every variable, and
+// Support. Support lists the values that are left of an index with excluded values; nil means all. The scale is 0 if the network is known
+// to be 0; then Support is left empty.
 func (l *layout) emptyExpression(net *btn.Network) *sumproduct.Expression {
 	e := &sumproduct.Expression{
 		Dims:      l.indexDims(),
@@ -147,7 +148,7 @@ func (l *layout) emptyExpression(net *btn.Network) *sumproduct.Expression {
 		e.Scale = scaled.Number{}
 		return e
 	}
-	for r, i := range l.indexOf {
+	for r, i := range l.indexOf { // r is a node; i is −1 if r is no root or if no table has its index
 		if i >= 0 && !l.isComplete(r) {
 			e.Support[i] = l.livingValues(r)
 		}
@@ -155,11 +156,12 @@ func (l *layout) emptyExpression(net *btn.Network) *sumproduct.Expression {
 	return e
 }
 
-// counterIndices returns for every index whether it is a counter, whose value the variables decide. It returns nil if no index is.
+// counterIndices returns for every index whether it is a counter: an index of a chain, whose value follows from the values of the
+// variables. It returns nil if no index is a counter.
 func (l *layout) counterIndices() []bool {
 	var isCounter []bool
 	for _, v := range l.counterNodes {
-		if i := l.indexOf[l.root(v)]; i >= 0 {
+		if i := l.indexOf[l.root(v)]; i >= 0 { // the index of node v is in a table
 			if isCounter == nil {
 				isCounter = make([]bool, l.indexCount)
 			}
@@ -217,16 +219,16 @@ func (l *layout) scope(t *rawTable, dims []int) []int {
 	return l.scopes.Copy(scope)
 }
 
-// copyLiving returns those elements of list whose entries of t are over values that are not excluded. list has one element per entry of t.
-// The copy has one axis per index, in the sequence of scope; the last is the fastest. (An index with one value left is in no scope and does
-// not change the sequence.) allocate makes the memory of the copy.
+// copyLiving returns a part of list, which has one element per entry of t: those whose entries are over living values, the values that are
+// not excluded. The copy has one axis per index, in the sequence of scope; the last is the fastest. (An index with one living value is in
+// no scope; its axis of length 1 does not change the sequence.) allocate makes the memory of the copy.
 func copyLiving[T float64 | int64 | int](l *layout, t *rawTable, list []T, allocate func(int) []T) []T {
 	if l.isPlain(t) {
 		whole := allocate(len(list))
 		copy(whole, list)
 		return whole
 	}
-	grid := l.livingGrid(t)
+	grid := l.livingGrid(t) // an axis per index, with the offsets in list of its living values
 	size := 1
 	for _, a := range grid.axes {
 		size *= len(a.offset)
@@ -241,7 +243,8 @@ func copyLiving[T float64 | int64 | int](l *layout, t *rawTable, list []T, alloc
 	return living
 }
 
-// isPlain reports whether t can be copied as it is: no value of its indices is excluded, and its modes are different indices.
+// isPlain reports whether the entries of t can be copied as they are: no value of its nodes is excluded, and no two of its modes are the
+// same index. A root stands for all nodes of its index.
 func (l *layout) isPlain(t *rawTable) bool {
 	for k, node := range t.nodes {
 		root := l.root(node)

@@ -77,9 +77,10 @@ type countState struct {
 }
 
 // addChain adds a symmetric tensor s as a chain of counters: one table per leg over (counter before, leg, counter after), and a last one
-// over (counter, term). A counter is a hidden index over the states of the chain. If s has several terms, it adds a matrix (term, leg) for
-// every leg with vectors, too; a single term's vectors are multiplied into the tables of the legs. The entries of S are spread over the
-// chain as factors near 1, so that S may span any range. The layout becomes unfit if float64 does not hold all factors, and zero if S is.
+// over (counter, term). A counter is a hidden index whose values are the states of the chain between two legs. If s has several terms, it
+// adds a matrix (term, leg) for every leg with vectors, too; a single term's vectors are multiplied into the tables of the legs. The
+// entries of S are spread over the chain as factors near 1, so that S may span any range. If float64 does not hold all factors, it sets
+// l.unfit; if S is 0, it sets l.isZero and adds no table.
 func (l *layout) addChain(s *symmetricSum) error {
 	layers, start, err := s.deriveStates()
 	if err != nil {
@@ -90,12 +91,12 @@ func (l *layout) addChain(s *symmetricSum) error {
 	for k := range s.legs {
 		counters[k+1] = l.addNode(len(layers[k+1]))
 	}
-	if len(s.terms) == 1 {
+	if len(s.terms) == 1 { // only then the values of the legs decide the states
 		l.counterNodes = append(l.counterNodes, counters[1:]...)
 	}
 	term := l.addNode(len(s.terms))
 
-	if start.state < 0 {
+	if start.state < 0 { // S is 0
 		l.isZero = true
 		return nil
 	}
@@ -244,9 +245,10 @@ func (s *symmetricSum) deriveStates() (layers [][]state, start countState, err e
 	return layers, following[0], nil // 0 is the count vector of no legs
 }
 
-// layerStates merges the count vectors that k legs can have, counts, into states: two of them have one state if the remaining legs lead
-// from both to the same values of S, up to a factor. following has, by count vector, the state after leg k. It returns the states, and by
-// count vector its state and gain, the factor.
+// layerStates finds the states of a symmetric sum S before leg k, or after all legs if k is their number. counts are the count vectors
+// that the first k legs can have. Two count vectors have one state if, up to a factor, the remaining legs lead from both to the same
+// values of S. following has, by count vector, the state after leg k. It returns the states, and by count vector its state (−1 if S is 0
+// whatever the remaining legs are) and its gain, the factor.
 func (s *symmetricSum) layerStates(k int, counts, strides []int, following []countState) ([]state, []countState) {
 	var states []state
 	byCount := make([]countState, len(following))
@@ -265,7 +267,7 @@ func (s *symmetricSum) layerStates(k int, counts, strides []int, following []cou
 			continue
 		}
 
-		key := candidate.key()
+		key := candidate.key() // equal for equal states
 		i, isKnown := stateOf[key]
 		if isKnown {
 			states[i].isUnfit = states[i].isUnfit || candidate.isUnfit
@@ -292,8 +294,9 @@ func levelStrides(levels countspace.Levels) (strides []int, boxSize int) {
 	return strides, boxSize
 }
 
-// reachableCounts returns, for k from 0 to the number of legs, the count vectors that the first k legs can have, ascending. Count vectors
-// are numbers below boxSize, and strides[level] is by how much a leg at a level raises the number.
+// reachableCounts returns, for k from 0 to the number of legs, the count vectors that the first k legs can have, ascending. A count vector
+// has the number of legs at each level; levels.Of[k][x] is the level of leg k at value x. A count vector is written as one number below
+// boxSize: every leg at a level raises the number by strides[level].
 func reachableCounts(levels countspace.Levels, strides []int, boxSize int) [][]int {
 	counts := [][]int{{0}}
 	lastLayer := make([]int, boxSize) // by count vector: the last k for which it was listed, 0 for none

@@ -12,10 +12,10 @@ import (
 // maxCounterEntries is the limit of the entries of one chain of plain counters.
 const maxCounterEntries = 1 << 22
 
-// addPlainChain adds a symmetric tensor s as a chain of counters whose tables have the numbers of s as they are. There is one table of 0
-// and 1 per leg, over (count before, leg, count after), and a matrix (term, leg) if the leg has vectors; then one over (count, term) with
-// the entries of S, and one with the weights α. A count is a count vector that the legs so far can have. The error is ErrOverBudget if the
-// tables would be too large.
+// addPlainChain adds a symmetric tensor s = Σ_term α·S(count)·Π vectors as a chain of counters whose tables have the numbers of s as they
+// are. A count is a count vector (the number of legs at each level) that the legs so far can have. There is one table of 0 and 1 per leg,
+// over (count before, leg, count after), and a matrix over (term, leg) if the leg has vectors. Then there is one table over (count, term)
+// with the entries of S, and one over term with the weights α. The error is ErrOverBudget if the tables would be too large.
 func (l *layout) addPlainChain(s *symmetricSum) error {
 	strides, boxSize := levelStrides(s.levels)
 	if boxSize > maxCounts/(len(s.dims)+1) {
@@ -25,7 +25,7 @@ func (l *layout) addPlainChain(s *symmetricSum) error {
 	entries := 0
 	for k, d := range s.dims {
 		countPairs := len(counts[k]) * len(counts[k+1])
-		if countPairs > maxCounterEntries/d {
+		if countPairs > maxCounterEntries/d { // this table alone is too large; the product below cannot overflow
 			return s.plainChainTooLarge()
 		}
 		entries += countPairs * d
@@ -38,7 +38,7 @@ func (l *layout) addPlainChain(s *symmetricSum) error {
 	before := -1 // node of the counter before the leg; there is none before the first
 	for k, leg := range s.legs {
 		after := l.addNode(len(counts[k+1]))
-		if len(s.terms) == 1 {
+		if len(s.terms) == 1 { // only then the variables decide the count
 			l.counterNodes = append(l.counterNodes, after)
 		}
 		step := plainStep(s.levels.Of[k], strides, counts[k], counts[k+1])
@@ -81,8 +81,9 @@ func plainStep(levelOf []uint8, strides, before, after []int) rawTable {
 	return step
 }
 
-// addExactFinal adds the last two tables of a plain chain: the entries of S over the nodes counter and term, with exponents, and the
-// weights α over term. counts lists the count vectors that all legs can have.
+// addExactFinal adds the last two tables of a plain chain: the entries of S over the nodes counter and term, and the weights α over term.
+// Each entry of S is written as final.data·2^final.exp, so that none is lost. counts lists the count vectors that all legs together can
+// have, the values of the node counter.
 func (l *layout) addExactFinal(s *symmetricSum, counts []int, counter, term int) {
 	final := rawTable{dims: []int{len(counts), len(s.terms)}}
 	for _, c := range counts {

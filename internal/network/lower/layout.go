@@ -62,11 +62,11 @@ type layout struct {
 	supportBuffer []bool // buffer of supportedValues
 }
 
-// newLayout splits every tensor of net into raw tables, merges nodes into indices and numbers these, and excludes values that have zeros
-// only. The numbering depends on the forms, shapes and identities of the tensors, never on entries, so that an elimination order stays
-// valid under evidence.
+// newLayout splits every tensor of net into raw tables, merges nodes into indices and numbers the indices, and excludes values that have
+// zeros only. The numbering depends on the forms, shapes and identities of the tensors, never on entries, so that an elimination order
+// stays valid under evidence.
 //
-// A wide layout keeps every entry. Another layout may be unfit.
+// A wide layout (f.isWide) keeps every entry exactly. Another layout may be unfit: float64 does not hold all of its entries.
 func newLayout(ctx context.Context, net *btn.Network, f form) (*layout, error) {
 	l, err := newLinkLayout(ctx, net, f)
 	if err != nil {
@@ -78,7 +78,7 @@ func newLayout(ctx context.Context, net *btn.Network, f form) (*layout, error) {
 		}
 	}
 
-	if l.pace.Over(0) {
+	if l.pace.Over(0) { // the context has ended, and the tables are incomplete
 		return nil, l.pace.Err()
 	}
 

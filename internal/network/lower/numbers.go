@@ -11,9 +11,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Numbers lists the parameters of every core of the model as float64, in the sequence of ParameterSizes. For a dense table it adds scope,
-// shape and the mode that the rows are over, if it is a conditional probability table (rowMode). It adds the groups in which a core is
-// linear, unless a number of the network is below 0 or beyond float64: then no core has groups. Linear time.
+// Numbers lists the parameters of every core of the model as float64, in the sequence of ParameterSizes. For a dense table it adds scope
+// and shape, and, if the table is a conditional probability table, the mode that its rows are over (rowMode). Groups of a core's
+// parameters in which the core is linear are listed only if every parameter of every core is at least 0 and within float64. Linear time.
 func Numbers(net *btn.Network) []btn.CoreNumbers {
 	variableOf := make([]int, len(net.Dims)) // by leg
 	for v, variable := range net.Variables {
@@ -23,7 +23,7 @@ func Numbers(net *btn.Network) []btn.CoreNumbers {
 	}
 	numbers, mayHaveGroups := make([]btn.CoreNumbers, len(net.ModelCores())), true
 	for c, core := range net.ModelCores() {
-		parameters, fits := coreNumbers(core, variableOf)
+		parameters, fits := coreNumbers(core, variableOf) // fits: all are within float64
 		numbers[c] = parameters
 		hasNegative := slices.ContainsFunc(parameters.Numbers, func(x float64) bool { return x < 0 })
 		if !fits || hasNegative {
@@ -49,7 +49,7 @@ func coreNumbers(core btn.Core, variableOf []int) (n btn.CoreNumbers, fits bool)
 		for _, leg := range core.Legs {
 			n.Scope = append(n.Scope, variableOf[leg])
 		}
-		n.Row = 1 + rowMode(t)
+		n.Row = 1 + rowMode(t) // 0 if t is no conditional probability table (rowMode is −1)
 		n.Groups = [][]int{{len(n.Numbers)}}
 	case *tensor.CP:
 		n.Numbers = slices.Concat(t.Weights, slices.Concat(t.Vectors...))

@@ -78,8 +78,9 @@ func parameterCount(t *tensor.SymmetryRankOne) int {
 	return count
 }
 
-// BuildParameters returns net as a parametric expression. Symmetric tensors are chains of plain counters, tables may have exponents (see
-// Table.Exp), and no table is normalised. The numbering of the indices depends on forms and shapes only; evidence changes their dimensions.
+// BuildParameters returns net as a parametric expression: one that tells which parameter of the model each entry of a table is. Symmetric
+// tensors are plain chains of counters (their tables have the parameters as they are), tables may have exponents (see Table.Exp), and no
+// table is normalised. The numbering of the indices depends on forms and shapes only; evidence changes their dimensions.
 //
 // Errors: that of Network.Validate; fault.Unsupported for a network with maps or with its variables as cores; ErrOverBudget for symmetric
 // tensors with too many counters; that of the context. Cost: one pass over the tensors.
@@ -101,7 +102,7 @@ func BuildParameters(ctx context.Context, net *btn.Network) (*Parametric, error)
 			return nil, err
 		}
 		isOfModel := c < len(p.Sizes) // else it is a core of evidence
-		for _, positions := range parameterPositions(core.T) {
+		for _, positions := range parameterPositions(core.T) { // by table that addTensor has just added
 			s := Source{Core: -1}
 			if positions != nil && isOfModel {
 				s = Source{Core: c, Positions: positions}

@@ -5,9 +5,9 @@ package lower
 import "slices"
 
 // removeUnsupportedValues excludes values of indices that meet only zeros. Afterwards every value that is left, a living one, has in every
-// table of its index an entry that is not 0 and whose other values are alive. Z stays the same, since only zeros are left out. It sets
-// isZero if an index has no living value any more. Tables with zeros wait in a queue; a table waits again if an index of it loses values.
-// Cost: the size of the tables that have zeros, each time one of their indices loses values.
+// table of its index an entry that is not 0 and whose other values are living, too. Z stays the same, since only zeros are left out. It
+// sets isZero if an index has no living value any more. The queue has the tables with zeros; a table is put into it again when one of its
+// indices loses values. Cost: the size of the tables that have zeros, each time one of their indices loses values.
 func (l *layout) removeUnsupportedValues() {
 	queue, ok := l.tablesWithZeros()
 	if !ok || len(queue) == 0 {
@@ -32,7 +32,7 @@ func (l *layout) removeUnsupportedValues() {
 			root := l.root(node)
 			var inMode []bool
 			inMode, isSupported = isSupported[:t.dims[k]], isSupported[t.dims[k]:]
-			if hasChanged := l.intersectAlive(root, inMode); !hasChanged {
+			if hasChanged := l.intersectAlive(root, inMode); !hasChanged { // it may set isZero
 				continue
 			}
 			for _, neighbour := range tablesOf[root] {
@@ -43,7 +43,7 @@ func (l *layout) removeUnsupportedValues() {
 			}
 		}
 
-		if len(t.nodes) == 0 && t.data[0] == 0 {
+		if len(t.nodes) == 0 && t.data[0] == 0 { // a table without indices is a factor of Z
 			l.isZero = true
 		}
 	}

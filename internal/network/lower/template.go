@@ -78,8 +78,8 @@ func (l *layout) variableWeights(net *btn.Network) []Weights {
 	return weights
 }
 
-// weightTables returns for every table whether it has nothing but the weights of a variable. Such a table is over the hidden node of the
-// variable's link and shares memory with the weights.
+// weightTables returns, for every table, whether its entries are the weights of a variable. Such a table is over the hidden node of the
+// variable's link alone, and its data is the very memory of the weights in net. Another table over that node has other memory.
 func (l *layout) weightTables(net *btn.Network) []bool {
 	linkOf := map[int]int{} // by hidden node: the link, if it has the weights of a variable
 	for _, variable := range net.Variables {

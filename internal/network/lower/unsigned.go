@@ -43,7 +43,7 @@ func BuildUnsigned(ctx context.Context, net *btn.Network, star *sumproduct.Expre
 	if err != nil {
 		return nil, err
 	}
-	if byCore == nil {
+	if byCore == nil { // no core becomes a chain
 		return star, nil
 	}
 	return build(ctx, net, form{chains: &coreChains{byCore: byCore, legRank: legRanks(net, star, order)}})

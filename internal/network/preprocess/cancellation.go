@@ -65,13 +65,14 @@ type sumErrors struct {
 	condition float64 // Σ|terms| over |Σ terms| of a sum that was rounded, at most
 }
 
-// addSum records that an entry of the table is total, the sum of terms. It reports whether the entry has enough correct digits: few have
-// cancelled, or nothing was rounded. condition, Σ|terms| / |Σ terms|, is the factor by which cancellation enlarges errors.
+// addSum records that an entry of the table is total, the sum of terms. It reports whether the entry has enough correct digits. It has if
+// nothing was rounded, or if few digits have cancelled. condition, the largest Σ|terms| / |Σ terms| of the entries, is the factor by which
+// cancellation enlarges errors.
 func (s *sumErrors) addSum(terms *termSum, total float64) bool {
 	switch {
 	case !s.isSigned:
 		s.condition = 1
-	case !terms.isRounded || terms.absoluteSum == 0:
+	case !terms.isRounded || terms.absoluteSum == 0: // the sum is exact: condition stays
 	case math.Abs(total) < digitsKept*terms.absoluteSum:
 		return false
 	default:
@@ -84,13 +85,13 @@ func (s *sumErrors) addSum(terms *termSum, total float64) bool {
 // of a sum, enlarged by cancellation.
 func (s *sumErrors) errorBound() float64 { return (s.factorErr + s.roundings) * s.condition }
 
-// exactSum returns Σ Π_k factors[k], a sum over the next n values of walk, rounded once from the exact sum. walk.At[k] is the position in
-// factors[k]. Every product is written as a sum of floating-point numbers that is exact: each factor doubles their number, since a product
-// of two numbers is its rounded value plus the rounding error. The result may be beyond float64: ±Inf, or too small.
+// exactSum returns Σ Π_k factors[k], a sum over the next n values of walk, rounded once from the exact sum. walk.Position[k] is the
+// position in factors[k]. Every product is written as an exact sum of floating-point numbers. Each further factor doubles how many these
+// are: a product of two numbers is its rounded value plus its rounding error. The result may be beyond float64: ±Inf, or too small.
 func exactSum(walk *sumproduct.Walk, factors [][]float64, n int) float64 {
 	var terms []scaled.Number
 	for range n {
-		first := len(terms)
+		first := len(terms) // terms[first:] add up to the product of the factors so far, which is 1 at first
 		terms = append(terms, scaled.One)
 		for k, f := range factors {
 			x := scaled.FromFloat(f[walk.Position[k]])

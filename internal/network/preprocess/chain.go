@@ -95,8 +95,9 @@ func nextStates(states [][]float64, d, blockSize int) (next [][]float64, steps [
 	return next, steps, true
 }
 
-// findProportional returns the position of the first list among continuations that is equal to block after a multiplication by gain, within
-// rounding. ok is false if there is none.
+// findProportional returns the position in continuations of the first list f with block = gain·f, within rounding. Every list in
+// continuations is the continuation of one state of a chain; the position is the number of the state. ok is false if there is no such
+// list.
 func findProportional(continuations [][]float64, block []float64, gain float64) (state int, ok bool) {
 nextState:
 	for s, continuation := range continuations {

@@ -117,7 +117,8 @@ func onlyNonzero(weights []float64) int {
 	return only
 }
 
-// legVariables returns for every leg the variables whose link has it, by their numbers for people. Legs of other links are not in the map.
+// legVariables returns for every leg the variables whose link has it. It gives them by the numbers that people know: those in the network
+// that net was cut from. Legs of links without a variable are not in the map.
 func legVariables(net *btn.Network) map[int][]int {
 	variableOf := map[int]int{} // by link: the number of its variable
 	for v, variable := range net.Variables {

@@ -50,8 +50,8 @@ func newDomains(e *expression, p *pace.Pace) *domains {
 	return d
 }
 
-// propagate removes all values that meet only zeros in some table, and shrinks the tables of their indices. It begins with the tables on
-// the agenda that have zeros.
+// propagate removes all values that meet only zeros in some table, and then the entries of these values from the tables of their indices.
+// It begins with the tables on the agenda that have zeros; a table that was removed meanwhile is nil.
 func (d *domains) propagate() {
 	zeros := &d.expression.agenda.zeros
 	for zeros.len() > 0 && !d.pace.Over(ruleWork) {

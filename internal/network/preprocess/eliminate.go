@@ -24,8 +24,8 @@ type elimination struct {
 	maxEntries int // limit of the entries of a table that replaces several
 }
 
-// newElimination returns the elimination that options ask for: of no index (even one in no table is in more than −1), of indices in at most
-// one table, or of all indices.
+// newElimination returns the elimination that options ask for. With o.Terms no index is summed out: maxTables is −1, and even an index in
+// no table is in more tables than that. With o.NoElimination indices in at most one table are summed out, otherwise all indices.
 func newElimination(o Options) elimination {
 	switch {
 	case o.Terms:
@@ -36,8 +36,9 @@ func newElimination(o Options) elimination {
 	return elimination{maxTables: math.MaxInt, maxEntries: o.MaxEntries}
 }
 
-// eliminate sums index i out if that costs nothing: it replaces the tables with i by the sum over i of their product. If the marginal of i
-// is needed, i must be in at most one table, and its distribution must follow from one other index, its parent.
+// eliminate sums index i out if that costs nothing: it replaces the tables with i by the sum over i of their product. It does nothing if a
+// product would leave the range of float64, or if too much would cancel in a sum. If the marginal of i is needed, it sums i out only if
+// the marginal can be restored: i must be in at most one table, and its distribution must follow from at most one other index, its parent.
 func (s elimination) eliminate(e *expression, i int) {
 	tableCount, isNeeded := len(e.tablesOf[i]), e.origins.isNeeded[i]
 	isInExpression := !e.origins.isGone(i) && e.dims[i] > 1
@@ -50,7 +51,8 @@ func (s elimination) eliminate(e *expression, i int) {
 	if tableCount == 0 {
 		d := float64(e.dims[i])
 		e.scale = e.scale.Mul(scaled.FromFloat(d))
-		e.sumOut(i, -1, slices.Repeat([]float64{1 / d}, e.dims[i]))
+		const noParent = -1
+		e.sumOut(i, noParent, slices.Repeat([]float64{1 / d}, e.dims[i])) // the marginal is uniform
 		return
 	}
 
@@ -69,7 +71,7 @@ func (s elimination) eliminate(e *expression, i int) {
 		}
 	}
 
-	// Compute the table that replaces the others.
+	// Compute the table that replaces the others. ok is false if that table would be too large.
 	scope, ok := s.resultScope(e, tables, i)
 	if !ok {
 		return

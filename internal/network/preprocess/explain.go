@@ -40,7 +40,7 @@ func Explain(ctx context.Context, net *btn.Network) (*Conflict, error) {
 		return nil, ErrNotZero
 	}
 
-	contradiction, err := smallestContradiction(ctx, net, nil, nil, parts)
+	contradiction, err := smallestContradiction(ctx, net, nil, nil, parts) // nothing is assumed beside parts
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func onesTensor(net *btn.Network, legs []int) (tensor.Tensor, error) {
 			if err != nil {
 				return nil, err
 			}
-			for row := range d {
+			for row := range d { // v = A⁻¹·(1, …, 1): the sums of the rows
 				v[row] = 0
 				for _, a := range inverse[row*d : (row+1)*d] {
 					v[row] += a

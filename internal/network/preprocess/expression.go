@@ -198,7 +198,8 @@ func (e *expression) hypergraph() contractionorder.Hypergraph {
 	return h
 }
 
-// clone returns a copy of the expression. It must be called between two rules. Entries are shared until one of the two changes them.
+// clone returns a copy of the expression. It must be called between two rules, not within one. The copy shares the entries of tables with
+// e: no table owns its data any more, so either expression copies the data of a table before it changes them.
 func (e *expression) clone() *expression {
 	c := *e
 	c.dims = slices.Clone(e.dims)
@@ -214,7 +215,7 @@ func (e *expression) clone() *expression {
 	c.tables = make([]*table, len(e.tables))
 	for n, t := range e.tables {
 		if t != nil {
-			t.ownsData = false
+			t.ownsData = false // in e, and by the next line in the copy
 			copied := *t
 			c.tables[n] = &copied
 		}

@@ -8,7 +8,9 @@ package preprocess
 import "github.com/basetensor/basetensor/internal/network/sumproduct"
 
 // merge multiplies table n into the smallest table whose scope contains that of table n, if there is one. If entries may be below 0, it
-// first sums out indices that only table n or that table has. If table n has a new scope, tables inside it are put on the agenda.
+// first sums out an index that only table n has, or only that other table: the sum comes before the product, which would round its terms,
+// and they may cancel. If table n has a new scope, the tables whose scopes are part of it are put on the agenda, since they can be merged
+// into it.
 func merge(e *expression, n int, sums elimination) {
 	t := e.tables[n]
 	if t == nil {
@@ -22,7 +24,7 @@ func merge(e *expression, n int, sums elimination) {
 		}
 	}
 
-	isReplaced := sumPrivateIndices(e, n, sums)
+	isReplaced := sumPrivateIndices(e, n, sums) // table n is gone then
 	if isReplaced {
 		return
 	}
@@ -32,16 +34,16 @@ func merge(e *expression, n int, sums elimination) {
 		return
 	}
 	isReplaced = sumPrivateIndices(e, container, sums)
-	if isReplaced {
+	if isReplaced { // by a table with another scope: table n needs a new container
 		e.agenda.merges.push(n)
 		return
 	}
 	multiplyInto(e, container, n)
 }
 
-// sumPrivateIndices sums out an index that only table n has, if entries may be below 0. Another table replaces table n then, and it reports
-// true. The sum comes before products with other tables, which would round its terms. These may cancel: those of an unobserved effect of
-// independent causes cancel to 0.
+// sumPrivateIndices sums an index out of table n that no other table has, if entries may be below 0 and the sum costs nothing. Another
+// table replaces table n then, and it returns true. The sum comes before products with other tables, since these would round its terms,
+// and the rounding errors of terms that cancel would remain. Such terms cancel to exactly 0 in an unobserved effect of independent causes.
 func sumPrivateIndices(e *expression, n int, sums elimination) (isReplaced bool) {
 	if !e.isSigned {
 		return false
@@ -51,7 +53,7 @@ func sumPrivateIndices(e *expression, n int, sums elimination) (isReplaced bool)
 		if !isPrivate {
 			continue
 		}
-		sums.eliminate(e, i)
+		sums.eliminate(e, i) // which may do nothing
 		if e.tables[n] == nil {
 			return true
 		}

@@ -75,7 +75,8 @@ type origins struct {
 	origin      []Origin // of a removed index: its origin in an index that existed then, by values; of another: itself
 }
 
-// addIndices records new indices of the given dimensions. isNeeded is true if their marginals have to be found.
+// addIndices records new indices of the given dimensions. Each comes from nothing else: it has itself as its origin and all of its values.
+// isNeeded is true if the marginals of the new indices have to be found.
 func (r *origins) addIndices(dims []int, isNeeded bool) {
 	first := len(r.dims)
 	r.dims = append(r.dims, dims...)
@@ -91,7 +92,7 @@ func (r *origins) addIndices(dims []int, isNeeded bool) {
 // isGone reports whether index i was removed. The origin of an index that was not is the index itself.
 func (r *origins) isGone(i int) bool { return r.origin[i].Index != i }
 
-// recordValues records that of the values that index i had left, only those for which isAlive is true stay.
+// recordValues records that some values of index i were removed. isAlive has, for every value that i had left before, whether it stays.
 func (r *origins) recordValues(i int, isAlive []bool) {
 	var values []int
 	for position, value := range r.values[i] {

@@ -138,7 +138,7 @@ func reduce(e *expression, o Options, p *pace.Pace) {
 	prober := prober{domains: domains, budget: o.Probes}
 	agenda := &e.agenda
 	for e.report.Zero == nil && !p.Over(ruleWork) {
-		switch { // by cost
+		switch { // by cost, the cheapest rule first
 		case agenda.zeros.len() > 0:
 			domains.propagate()
 		case agenda.merges.len() > 0:

@@ -71,7 +71,8 @@ func (p *prober) probe(i int) {
 	}
 }
 
-// assume removes all values of index i but x, and all values without support that follow. The removals are on the trail of the domains.
+// assume removes all values of index i but x, and then all values that meet only zeros as a consequence. The trail of the domains records
+// the removals, so that the caller can undo them.
 func (p *prober) assume(i, x int) {
 	d := p.domains
 	d.expression.report.Probed++

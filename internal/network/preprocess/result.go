@@ -49,8 +49,9 @@ func newResult(original *sumproduct.Expression, e *expression) *Result {
 	return r
 }
 
-// remainingValues returns the values of index i that are left, as the network numbers them, or nil for all. original.Support has the same
-// list for the original expression. It is also the result if the index lost no value, was removed, or if e is 0.
+// remainingValues returns the values of index i that are left, numbered as in the network, or nil for all. original.Support has the list
+// of the original expression, whose own values are numbered by their positions in that list. That list is also the result if the index
+// lost no value since, if it was removed, or if e is 0.
 func remainingValues(original *sumproduct.Expression, e *expression, i int) []int {
 	var support []int // of the original expression
 	if i < len(original.Support) {
@@ -64,7 +65,7 @@ func remainingValues(original *sumproduct.Expression, e *expression, i int) []in
 	values := make([]int, 0, e.dims[i])
 	for _, v := range e.origins.values[i] {
 		if support != nil {
-			v = support[v]
+			v = support[v] // from the number in the original expression to that in the network
 		}
 		values = append(values, v)
 	}
@@ -128,7 +129,7 @@ func connectedTables(e *sumproduct.Expression) [][]int {
 	}
 
 	for _, t := range e.Tables {
-		for _, i := range t.Scope[min(1, len(t.Scope)):] {
+		for _, i := range t.Scope[min(1, len(t.Scope)):] { // all but the first; none for a table without indices
 			parent[find(i)] = find(t.Scope[0])
 		}
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 // factorOut writes table n as a product u(x)·T'(others), where x is one of its indices, if that is possible for some x. It reports whether
-// it was. If u is 1 for all x, as after summing a conditional probability over its child, T' alone replaces the table.
+// it was. T' becomes table n, and u a new table. If u is 1 for all x, as after summing a conditional probability over its child, there is
+// no new table.
 func factorOut(e *expression, n int) bool {
 	t := e.tables[n]
 	if t == nil {

@@ -87,8 +87,9 @@ func FormIn[T any](ctx context.Context, f *Forms, slot, variant any, build func(
 	}
 }
 
-// reserve returns the entry of a slot if it is of this variant. Otherwise it puts a new entry there, and isReserved is true: the caller
-// must build the form of the entry.
+// reserve returns the entry of a slot if it is of this variant. Otherwise it puts a new entry there, in place of one of another variant,
+// and isReserved is true: the caller must build the form of the entry, and then close done. The entry counts as failed (hasFailed) until
+// its form is built.
 func (f *Forms) reserve(slot, variant any) (e *entry, isReserved bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

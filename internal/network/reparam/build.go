@@ -74,7 +74,7 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 	m, rounding := m.Normalised()
 	absorbed := m
 	if o.Parametric {
-		absorbed = &factorgraph.Model{Domains: m.Domains}
+		absorbed = &factorgraph.Model{Domains: m.Domains} // no factor: nothing to multiply
 	}
 	unary, err := AbsorbUnary(absorbed)
 	if err != nil {
@@ -149,8 +149,9 @@ type builder struct {
 	links      arena.Slab[tensor.CP]
 }
 
-// allocate makes the lists of legs, maps and factors with the capacity that they will need. A factor that is not absorbed into weights has
-// a leg for every variable of its scope.
+// allocate makes the lists of legs, maps and factors with the capacity that they will need, and b.identities with one nil vector for each
+// leg of the variable that has most. A factor that becomes weights or a number has no legs. Every other factor has a leg for every
+// variable of its scope.
 func (b *builder) allocate() {
 	degree := make([]int, len(b.model.Domains)) // by variable: the number of its legs
 	factorCount, legCount := 0, 0

@@ -72,7 +72,7 @@ func reparameterise(t tensor.Tensor, inverses [][]float64) (mapped tensor.Tensor
 	if areAllIdentities {
 		return t, 0, nil
 	}
-	t, exp = moveIntoSafeRange(t)
+	t, exp = moveIntoSafeRange(t) // now no product with the maps overflows
 	mapped, err = tensor.ApplyModes(t, inverses)
 	return mapped, exp, err
 }
@@ -103,8 +103,9 @@ func moveIntoSafeRange(t tensor.Tensor) (moved tensor.Tensor, exp int64) {
 	return t, 0
 }
 
-// moveTermsIntoSafeRange returns moved = t · 2^−exp. It divides every vector of every term by a power of two, so that its largest entry is
-// near 1, and multiplies the weight of the term by that power. exp brings the largest weight near 2^safeExp.
+// moveTermsIntoSafeRange returns moved = t · 2^−exp. It divides every vector of every term by a power of two, so that the vector's largest
+// entry is between 1/2 and 1, and multiplies the weight of the term by that power. Then it divides all weights by 2^exp, which brings the
+// largest one near 2^safeExp: so large that as few as possible of the small weights are lost. If all weights are 0, it returns t and 0.
 func moveTermsIntoSafeRange(t *tensor.CP) (moved tensor.Tensor, exp int64) {
 	weights := make([]scaled.Number, len(t.Weights))
 	for i, w := range t.Weights {
@@ -115,7 +116,7 @@ func moveTermsIntoSafeRange(t *tensor.CP) (moved tensor.Tensor, exp int64) {
 	movedCP := &tensor.CP{Shape: t.Shape, Weights: make([]float64, len(weights)), Vectors: make([][]float64, len(t.Vectors))}
 	for mode, d := range t.Shape {
 		if t.Vectors[mode] == nil {
-			continue
+			continue // all entries of its vectors are 1
 		}
 		for i := range weights {
 			vector, vectorExp := shiftExponents(t.Vectors[mode][i*d:(i+1)*d], 0)
@@ -128,7 +129,7 @@ func moveTermsIntoSafeRange(t *tensor.CP) (moved tensor.Tensor, exp int64) {
 	exp = math.MinInt64
 	for _, w := range weights {
 		if !w.IsZero() {
-			exp = max(exp, w.Exp-safeExp)
+			exp = max(exp, w.Exp-safeExp) // w = w.Mant · 2^w.Exp
 		}
 	}
 	if areAllZero := exp == math.MinInt64; areAllZero {
@@ -166,8 +167,9 @@ func shiftExponents(list []float64, top int) (shifted []float64, exp int64) {
 	return shifted, int64(largestExp - top)
 }
 
-// mapsOf returns the maps on the legs of factor j, by position in its scope, and their inverses. A factor of one variable has the identity.
-// Both lists are valid until the next call.
+// mapsOf returns the maps on the legs of factor j, by position in its scope, and their inverses. Maps that the options do not give are
+// chosen by mapOf. A factor of one variable has the identity, whose inverse is nil. Both lists share memory with b and are valid until the
+// next call.
 func (b *builder) mapsOf(j int, f factorgraph.Factor) (maps []btn.Map, inverses [][]float64, err error) {
 	b.maps, b.inverses = b.maps[:0], b.inverses[:0]
 	if len(f.Scope) == 1 {

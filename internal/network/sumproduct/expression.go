@@ -116,7 +116,8 @@ func (e *Expression) Validate() error {
 	return e.ValidateShape()
 }
 
-// ValidateShape returns an error if e contradicts itself: the errors of Validate, except that e may be unfit (CheckFit).
+// ValidateShape returns an error if e contradicts itself. It finds all errors that Validate finds but one: float64 need not hold the
+// entries of e together (see CheckFit).
 func (e *Expression) ValidateShape() error {
 	for i, d := range e.Dims {
 		if d < 1 {
@@ -124,7 +125,7 @@ func (e *Expression) ValidateShape() error {
 		}
 	}
 
-	lastTable := make([]int, len(e.Dims)) // by index: 1 + the last table so far that has it, 0 for none
+	lastTable := make([]int, len(e.Dims)) // by index: 1 + the last table so far that has it, 0 for none; validateTable updates it
 	for t := range e.Tables {
 		if err := e.validateTable(t, lastTable); err != nil {
 			return err
