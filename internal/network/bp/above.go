@@ -102,7 +102,7 @@ func (s *State) largestRatios(t int, lnMessages []float64) (largest [len(message
 	for p := range largest {
 		largest[p] = math.Inf(-1)
 	}
-	walk := sumproduct.NewWalk(s.graph.expression.Dims, table.Scope) // walk.X has the values of the present entry
+	walk := sumproduct.NewWalk(s.graph.expression.Dims, table.Scope) // walk.Values has the values of the present entry
 	for _, entry := range table.Data {
 		if entry > 0 {
 			lnEntry, lnProduct := math.Log(entry), 0.0

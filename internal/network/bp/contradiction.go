@@ -24,8 +24,9 @@ func (s *State) findContradiction() {
 	s.Contradiction = restored.sendAllMessages()
 }
 
-// sendAllMessages computes the messages from the indices to all tables. It returns an index all of whose values are excluded by the
-// messages to it, or an index of a table all of whose entries are excluded, or −1 if there is none.
+// sendAllMessages computes the messages from the indices to all tables. It returns an index of a contradiction, or −1 if there is none.
+// This is an index all of whose values are excluded by the messages to it, or the first index of a table all of whose entries are 0 or
+// excluded.
 func (s *State) sendAllMessages() (contradiction int) {
 	kernel := newKernel(s.graph, s.toIndex, s.toTable)
 	for i := range s.graph.expression.Dims {
@@ -102,8 +103,9 @@ func (s *State) allowedMessages(ctx context.Context) (isAllowed []float64, err e
 	return indicators.toIndex, nil
 }
 
-// excludeValues passes messages of 0 and 1 between tables and indices until none changes. It reports whether they exclude all values of an
-// index.
+// excludeValues passes messages of 0 and 1 between tables and indices until none changes: 0 stands for a value that is excluded, 1 for
+// every other. It reports whether they exclude all values of an index. sendFrom sets r.Contradiction then, and messageToIndex returns
+// false.
 func (r *runner) excludeValues() (isContradiction bool, err error) {
 	for i := range r.graph.expression.Dims {
 		r.sendFrom(i)

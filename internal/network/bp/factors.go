@@ -59,7 +59,7 @@ func newFactors(
 	}
 	for j, f := range model.Factors {
 		if len(f.Scope) < 2 {
-			continue
+			continue // it is in the weights or in the scale
 		}
 		if err := factors.addFactor(ctx, j, f); err != nil {
 			return nil, err

@@ -19,9 +19,9 @@ const (
 )
 
 // FixedPoints runs belief propagation from several starts and returns the distinct resulting states. The first start is that of o, the
-// other starts−1 are random (seeds o.Seed+1, o.Seed+2, …). Converged states come first; among these and among the others, the largest ln Z
-// comes first. If the Bethe value has several maxima (phases), the converged states are some of them. After o.Enough has ended it makes no
-// further start. Errors as for Run. Cost: that of Run, times starts; each state keeps its messages.
+// other starts−1 are random (seeds o.Seed+1, o.Seed+2, …). Converged states come first, then the others; within either group the largest
+// ln Z comes first. If the Bethe value has several maxima (phases), the converged states are some of them. After o.Enough has ended it
+// makes no further start. Errors as for Run. Cost: that of Run, times starts; each state keeps its messages.
 func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Options) ([]*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
@@ -46,7 +46,7 @@ func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Op
 		if !isKnown {
 			states, lnZs = append(states, s), append(lnZs, lnZ)
 		}
-		if o.hasEnough() {
+		if o.hasEnough() { // at least one start was made
 			break
 		}
 	}

@@ -151,7 +151,7 @@ func (c *kernel) contractWithExponents(k int32) []scaled.Number {
 	t, axisOfIndex := g.tableOf[k], int(g.scopePosition[k])
 	incidences := g.incidencesOfTable(t)
 	message := make([]scaled.Number, g.messageStart[k+1]-g.messageStart[k])
-	walk := sumproduct.NewWalk(g.expression.Dims, g.expression.Tables[t].Scope) // walk.X has the values of the present entry
+	walk := sumproduct.NewWalk(g.expression.Dims, g.expression.Tables[t].Scope) // walk.Values has the values of the present entry
 	for _, entry := range g.expression.Tables[t].Data {
 		if entry != 0 {
 			term := scaled.FromFloat(entry)

@@ -43,7 +43,7 @@ func GaugedNetwork(
 	ctx context.Context, m *factorgraph.Model, cores query.CoreChoice, o Options,
 ) (*btn.Network, error) {
 	g, err := newGauge(ctx, m, o)
-	if err != nil && !errors.Is(err, sumproduct.ErrSpan) {
+	if err != nil && !errors.Is(err, sumproduct.ErrSpan) { // with ErrSpan g has no maps
 		return nil, err
 	}
 	net, err := reparam.Build(ctx, m, reparam.Options{Maps: query.MapBP, Cores: cores, Given: g.mapsOf})

@@ -50,8 +50,9 @@ type phase struct {
 	damping  float64
 }
 
-// phases returns the phases of a run, each a schedule with a damping, in sequence. It is the sequence that converged on most of the
-// reference models. If Options name a schedule, all phases have that one. No damping is below o.Damping.
+// phases returns the phases of a run, in sequence. A phase is a schedule with a damping, the share of the old message that is kept. The
+// run goes on to the next phase when it makes no progress. This is the sequence that converged on most of the reference models. If Options
+// name a schedule, all phases have that schedule. No damping is below o.Damping.
 func (o *Options) phases() []phase {
 	all := []phase{
 		{Sequential, 0},

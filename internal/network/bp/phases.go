@@ -28,8 +28,9 @@ nextState:
 //
 //	Π ⟨m_a, v_b⟩ ⟨m_b, v_a⟩ / (⟨m_a, v_a⟩ ⟨m_b, v_b⟩)
 //
-// over all pairs of a table and an index of it, with the messages m to the index and v to the table. It is 1 for equal states, and 0 if a
-// excludes, somewhere, all values that b allows. Linear time.
+// over all incidences, the pairs of a table and an index of it, where m is the message from the table to the index and v the message back.
+// A component is the product of the messages of one state. The overlap is 1 for equal states, and 0 if somewhere a excludes all values
+// that b allows. Linear time.
 func Overlap(a, b *State) float64 {
 	product := newLogProduct()
 	for k := range a.graph.tableOf {

@@ -22,8 +22,9 @@ func (c *kernel) updateToTables(i int) bool {
 }
 
 // multiplyInFloat64 computes the messages from index i to all its tables in float64. It returns false if a product is not in the safe
-// range, between tiny and huge. The message to table number n of the index is the product of the messages m from tables before n, prefix,
-// and from those after n, suffix. prefix[n·d + a] is the product of the first n messages for value a of the d values.
+// range, between tiny and huge; then the messages are not usable. The message to table number n of the index is the product of prefix, the
+// messages m from tables before n, and of suffix, those from tables after n. Every list has an entry for each of the d values of i:
+// prefix[n·d + a] is the product of the first n messages for value a.
 func (c *kernel) multiplyInFloat64(i int) bool {
 	begin, d := c.graph.firstIncidence[i], c.graph.expression.Dims[i]
 	degree := int(c.graph.endIncidence[i] - begin)
@@ -55,7 +56,7 @@ func (c *kernel) multiplyInFloat64(i int) bool {
 			v[a] = prefix[n*d+a] * suffix[a]
 			suffix[a] *= m[a]
 		}
-		if total := normalise(v); !(total > tiny && total < huge) {
+		if total := normalise(v); !(total > tiny && total < huge) { // total is Σ|v| before v is divided by it
 			return false
 		}
 	}

@@ -24,16 +24,16 @@ func (r *runner) residualRound(q *queue) (largestChange float64, err error) {
 	return r.Change, err
 }
 
-// visitIndex computes the messages to index i from its tables, then those from i to its tables. It adds the change of each message from i,
-// the largest of an entry, to the residuals of the other indices of the table. It does not compute messages of tables of one index, which
-// never change.
+// visitIndex computes the messages to index i from its tables, then those from i to its tables. A message from i changes the messages that
+// its table sends to its other indices. So visitIndex raises the residuals of these indices by the largest change of an entry of the
+// message. It does not compute messages of tables of one index, which never change.
 func (r *runner) visitIndex(i int, q *queue) error {
 	begin, end := r.graph.firstIncidence[i], r.graph.endIncidence[i]
 	for k := begin; k < end; k++ {
 		if r.graph.role[k] == neverSent {
 			continue
 		}
-		if _, err := r.updateMessage(k, r.Damping); err != nil || r.Contradiction >= 0 {
+		if _, err := r.updateMessage(k, r.Damping); err != nil || r.Contradiction >= 0 { // updateMessage sets Contradiction
 			return err
 		}
 	}

@@ -195,8 +195,9 @@ func (r *runner) isDone() bool {
 	return r.Converged || r.Contradiction >= 0 || r.Updates >= r.options.Updates
 }
 
-// runPhase makes rounds of a phase until the run is done, or until maxStalls rounds had no progress. A round returns the largest change of
-// a message. It has no progress if that is more than progressFactor times the smallest change of a round before.
+// runPhase makes rounds of a phase until the run is done (it has converged, met a contradiction, or spent its updates), or until maxStalls
+// rounds had no progress. A phase is a schedule with a damping. A round returns the largest change of a message. It has no progress if
+// that is more than progressFactor times the smallest change of a round before.
 func (r *runner) runPhase(phase phase, maxStalls int) error {
 	r.Damping = phase.damping
 	runRound := r.sequentialRound

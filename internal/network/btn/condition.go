@@ -113,8 +113,9 @@ func (n *Network) weights(i int) []scaled.Number {
 	return weights
 }
 
-// setWeights replaces the weights of variable i in place: the link of the variable gets them as float64, and a power of two taken out of
-// them goes into Scale. The list n.Links must not be shared with another network. It returns ErrRange if the weights span too much.
+// setWeights replaces the weights of variable i in place. FitWeights writes the weights as float64 times a power of two; the link of the
+// variable gets the float64 numbers, and Scale is multiplied by the power. The list n.Links must not be shared with another network; the
+// tensor of the link may be, since it is replaced and not changed. It returns ErrRange if the weights span too much.
 func (n *Network) setWeights(i int, numbers []scaled.Number) error {
 	weights, exp, err := FitWeights(numbers)
 	if err != nil {

@@ -137,9 +137,12 @@ func (f *Found) LastWeight() scaled.Number {
 	return f.Weight
 }
 
-// addOthers merges the assignments of g, which are of other slices, into f.Others, the next best assignments. f is not worse than g. If
-// only one assignment was asked for, it does nothing. A list that does not have all possible assignments has as many as were asked for. The
-// merged list is cut to that length, since slices with such a list may have further assignments that are heavier than what would follow.
+// addOthers merges the assignments of g, which are of other slices, into f.Others, the list of next best assignments. f is not worse than
+// g, so f itself stays the best. If only one assignment was asked for, it does nothing.
+//
+// A list is complete (All) if it has all possible assignments of its slices. Another list has as many assignments as were asked for; its
+// slices may have further ones, which are not better than its last. So the merged list is cut to the length of each list that is not
+// complete: what would follow may not be the next best.
 func (f *Found) addOthers(g *Found) {
 	isOneAskedFor := !f.All && f.Others == nil && !g.All && g.Others == nil
 	if isOneAskedFor {

@@ -7,17 +7,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// WithoutVanishingTerms returns n without the terms of CP cores that vanish because a variable that only this core has is summed out.
-// Term i of a core gets the weight
+// WithoutVanishingTerms returns n without the terms of CP cores that vanish in Z, because a variable that only one core has is summed out.
+// Let u_i be the vector of term i of the core on the leg of such a variable, and w the weights of the variable. The term gets the weight
 //
 //	α_i = 0  if  Σ_x w(x) u_i(x) = 0
 //
-// to the last bit, for the term's vector u_i on the leg of such a variable with the weights w. Z and the numbers of all legs stay. The
-// marginals of such variables change. It returns n itself if no term vanishes. Example: a noisy-or with
-// an unobserved effect keeps one term, a product of tables over one variable.
-// Cost: one pass over cores, links, and the vectors of such variables.
+// to the last bit. Z and the numbers of all legs stay. The marginals of such variables change. It returns n itself if no term vanishes; a
+// core all of whose terms vanish stays as it is. Example: a noisy-or with an unobserved effect keeps one term, a product of tables over
+// one variable. Cost: one pass over cores, links, and the vectors of such variables.
 func (n *Network) WithoutVanishingTerms() *Network {
-	// isInOneCore reports whether only one core has the variable, and without a map.
+	// isInOneCore reports whether only one core has the variable, and without a map: the vectors of its link are unit vectors (nil).
 	isInOneCore := func(v Variable) bool {
 		cp, isCP := n.Links[v.Link].T.(*tensor.CP)
 		return isCP && len(n.Links[v.Link].Legs) == 1 && cp.Vectors[0] == nil
@@ -50,7 +49,7 @@ func (n *Network) WithoutVanishingTerms() *Network {
 		if summed == n {
 			clone := *n
 			summed = &clone
-			summed.Directed = false
+			summed.Directed = false // the changed core is no conditional probability table any more
 			summed.Cores = slices.Clone(n.Cores)
 		}
 		summed.Cores[position.core].T = reduced

@@ -173,7 +173,7 @@ func (n *Network) validateVariables() error {
 }
 
 // validateDirected checks that the links of a directed network are its variables, and that no two cores are conditional probability tables
-// of the same variable. It does not check that rows sum to 1.
+// of the same variable. The table of a variable is the core that has it on its last leg. It does not check that rows sum to 1.
 func (n *Network) validateDirected() error {
 	if !n.Directed {
 		return nil

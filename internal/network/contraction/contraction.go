@@ -80,7 +80,8 @@ func Part(
 }
 
 // Parts returns the value, or the error, of one part for each of several problems of one network without evidence, as Part does for one
-// problem. If one of the problems does not fit the part, they are contracted one by one. err is the context's.
+// problem. If every problem fits the part, they are contracted together; otherwise one by one, so that each gets its own value or error.
+// err is the context's.
 func Parts(
 	ctx context.Context, problems []*problem.Problem, part Batcher, wants []btn.Want,
 ) (values []btn.Value, errs []error, err error) {
@@ -193,8 +194,9 @@ type Contraction struct {
 	Joint     []int           // the variables of the joint marginal; nil: none is wanted
 }
 
-// Begin returns the contraction of a part of a problem, before any work. It has room for what is wanted of marginals, and names the
-// variables of the joint marginal. It returns ErrNoVariables if marginals are wanted and the network has no variables.
+// Begin returns the contraction of a part of a problem, before any work: what it works on, and the room for its results. Marginals are
+// collected only if they are wanted, and Joint names the variables of the joint marginal, nil for none. It returns ErrNoVariables if
+// marginals are wanted and the network has no variables.
 func Begin(ctx context.Context, p *problem.Problem, want btn.Want) (Contraction, error) {
 	contraction := Contraction{
 		Ctx:     ctx,

@@ -49,8 +49,8 @@ func newCollected(net *btn.Network) (*Collected, error) {
 	return m, nil
 }
 
-// Result multiplies the collected numbers by scale, in place, and returns them as mantissas with one common exponent. The largest mantissa
-// is in ±[1, 2), and zeros are +0. A number more than 2^1022 below the largest loses digits, or becomes 0.
+// Result multiplies the collected numbers by scale, in place, and returns them as mantissas with one common exponent: that of the largest
+// number. So the largest mantissa is in ±[1, 2). Zeros are +0. A number more than 2^1022 below the largest loses digits, or becomes 0.
 func (m *Collected) Result(scale scaled.Number) *btn.Marginals {
 	result := &btn.Marginals{Mant: make([]float64, len(m.At))}
 	hasNonZero := false
@@ -138,7 +138,7 @@ func (j Contraction) MarginalsOf(rows [][]scaled.Number) *btn.Marginals {
 }
 
 // ScaledMarginals returns marginals made of rows, the probabilities of each variable, which are multiplied by z: the marginals of a
-// variable add up to z. A variable beyond the last row, or with an empty row, has zeros.
+// variable add up to z. A variable beyond the last row, or with an empty row, has zeros. It uses j.Marginals as memory.
 func (j Contraction) ScaledMarginals(rows [][]float64, z scaled.Number) *btn.Marginals {
 	clear(j.Marginals.At)
 	for v, row := range rows {
@@ -148,5 +148,5 @@ func (j Contraction) ScaledMarginals(rows [][]float64, z scaled.Number) *btn.Mar
 		}
 	}
 
-	return j.Marginals.Result(scaled.One)
+	return j.Marginals.Result(scaled.One) // z is in the numbers already
 }

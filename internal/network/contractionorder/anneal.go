@@ -70,8 +70,9 @@ func coolingFactor(ratio float64, steps int) float64 {
 	return high
 }
 
-// sweep proposes one random rotation at every merge x with the inputs p and c, where p is a merge of a and b: from ((a, b), c) to ((a, c),
-// b) or to ((b, c), a). left and right are the children of a node; left is none for a leaf. scratch has room for a scope.
+// sweep proposes one random rotation at every merge x one of whose inputs is a merge. Let p be that input, a merge of a and b, and c the
+// other input of x. The rotation changes ((a, b), c) to ((a, c), b) or to ((b, c), a). left and right are the children of a node; left is
+// none for a leaf. scratch has room for a scope.
 func (w *workingTree) sweep(o *objective, temperature log2Fixed, rng *rand.PCG, scratch []uint64) {
 	for x := int32(w.leafCount()); int(x) < len(w.left); x++ {
 		random := rng.Uint64()
@@ -93,6 +94,7 @@ func (w *workingTree) sweep(o *objective, temperature log2Fixed, rng *rand.PCG, 
 		}
 		w.rotate(o, rotation{x: x, p: p, a: a, b: b, c: c}, temperature, random, scratch)
 	}
+	// Elementary operations for each merge: 20, and 5 for each word of its scope.
 	w.movesSpent += int64((len(w.left) - w.leafCount()) * (20 + 5*w.network.words))
 }
 

@@ -37,8 +37,10 @@ var (
 // runAttempts makes attempts at a better tree, in groups of two, and keeps the best one. It goes on as long as three things hold: a group
 // is expected to save more than it costs; the moves (elementary operations) of the search suffice for it; and one of the latest
 // maxIdleAttempts attempts was an improvement. Attempts of the first group have the fewest moves for which annealing is useful, those of
-// each further group twice as many. A group is expected to save the same share of the price as the one before saved, or half the share that
-// was expected of that one, if this is more.
+// each further group twice as many, up to maxSweeps sweeps.
+//
+// What a group is expected to save is a share of the price: the share that the group before has saved, or half of the share that was
+// expected of the group before, if this is more.
 //
 // The result of an attempt depends only on its number and on the best tree before its group. The results of a group are compared in
 // sequence.
@@ -62,13 +64,13 @@ func (s *search) runAttempts() {
 
 		priceBefore := s.price
 		for _, result := range results {
-			if s.adopt(result) {
+			if s.adopt(result) { // makes result the best tree if it is cheaper, and updates s.price and s.movesSpent
 				idleAttempts = 0
 			} else {
 				idleAttempts++
 			}
 		}
-		expectedGain = max(expectedGain/2, 1-pow2(s.price-priceBefore))
+		expectedGain = max(expectedGain/2, 1-pow2(s.price-priceBefore)) // prices are log2
 		movesPerAttempt = min(2*movesPerAttempt, maxSweeps*s.movesPerSweep())
 	}
 }
@@ -116,12 +118,14 @@ func (s *search) score(candidate *slicedTree) log2Fixed {
 
 // runAttempt makes attempt number i, with random numbers that depend on i, and returns its tree. It anneals a start tree with about
 // maxMoves moves (elementary operations), or with as many as the start tree took if they are more. If a table is over the limit then, it
-// slices indices and anneals again. tree.movesSpent counts the work of the attempt so far; each step gets the count at which it must stop.
+// slices indices and anneals again. tree.movesSpent counts the work of the attempt so far. The last argument of each step is the count at
+// which the step must stop, so it has the form movesSpent + the moves of the step.
 func (s *search) runAttempt(i int, maxMoves int64) *slicedTree {
 	rng := rand.NewPCG(s.options.Seed, uint64(i))
 	result := s.startTree(i, maxMoves, rng)
 
-	// Anneal. Attempts of an odd number begin with the best tree, and so at a lower temperature.
+	// Anneal. Attempts of an odd number begin with the best tree, and so at a lower temperature. Each pair of attempts takes the next
+	// temperatures of the two lists.
 	temperature := startTemperatures[i/2%len(startTemperatures)]
 	if i%2 == 1 {
 		temperature = lowerTemperatures[i/2%len(lowerTemperatures)]
@@ -132,7 +136,7 @@ func (s *search) runAttempt(i int, maxMoves int64) *slicedTree {
 	// Slice indices until every table is within the limit.
 	if result.tree.log2Largest() > s.objective.limit {
 		result.sliceToLimit(&s.objective, pieceTables, result.tree.movesSpent+maxMoves)
-		s.annealAndReconfigure(result, oneBit/4, result.tree.movesSpent+maxMoves/2, rng)
+		s.annealAndReconfigure(result, oneBit/4, result.tree.movesSpent+maxMoves/2, rng) // it may make tables larger again
 		result.sliceToLimit(&s.objective, pieceTables, result.tree.movesSpent+maxMoves)
 	}
 
@@ -190,12 +194,13 @@ func (s *search) startTree(i int, maxMoves int64, rng *rand.PCG) *slicedTree {
 	return start
 }
 
-// bisectionTree returns a tree by recursive bisection of the tensors, with a random imbalance of the two sides and a random cost of indices
-// that an earlier split has cut already. Its pieces are replaced by optimal trees with maxMoves/4 further moves (elementary operations).
+// bisectionTree returns a tree by recursive bisection of the tensors. Two parameters are random: how unequal the sides of a split may be,
+// and what it costs to cut an index that an earlier split has cut already. The pieces of the tree are replaced by optimal trees with
+// maxMoves/4 further moves (elementary operations).
 func (s *search) bisectionTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 	plan := dissection{
-		imbalance: []int64{24, 48, 80, 128}[rng.Uint64()%4],
-		openCost:  []log2Fixed{0, oneBit / 4, oneBit / 2, oneBit}[rng.Uint64()%4],
+		imbalance: []int64{24, 48, 80, 128}[rng.Uint64()%4],                       // in 256ths of half of the tensors
+		openCost:  []log2Fixed{0, oneBit / 4, oneBit / 2, oneBit}[rng.Uint64()%4], // relative to the cost of a first cut
 		pieceSize: pieceTables,
 	}
 

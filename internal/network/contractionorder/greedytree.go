@@ -67,10 +67,11 @@ type greedyRun struct {
 }
 
 // queuePairs puts the pairs of a table with its neighbours, tables that share an index with it, into the queue, with their scores. It
-// leaves out neighbours with a number below firstPartner. All sizes are log2.
+// leaves out neighbours with a number below firstPartner, and tables of an index beyond the first maxPerIndex. All sizes are log2.
+// movesSpent counts elementary operations.
 func (g *greedyRun) queuePairs(table, firstPartner int32) {
-	// List the neighbours. By neighbour, commonSize adds up the indices in common, and closedSize those of them that no third table has: a
-	// merge sums these out.
+	// List the neighbours. By neighbour, commonSize adds up the log2 dimensions of the indices in common, and closedSize those of the
+	// common indices that no third table has: a merge sums these out. stamp marks the neighbours of this table that are listed.
 	g.neighbours = g.neighbours[:0]
 	for _, v := range g.scope[table] {
 		tables := g.tablesWith[v]
@@ -94,7 +95,7 @@ func (g *greedyRun) queuePairs(table, firstPartner int32) {
 		g.movesSpent += int64(4 * len(tables))
 	}
 
-	// A merge has the indices of both tables, each once, without those that it sums out.
+	// The result of a merge has the indices of both tables, each once, without those that it sums out.
 	for _, other := range g.neighbours {
 		resultSize := g.size[table] + g.size[other] - g.commonSize[other] - g.closedSize[other]
 		g.pairCount++

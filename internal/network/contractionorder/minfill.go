@@ -102,9 +102,9 @@ func greedyOrder(
 	return newFillGraph(h, rule != byWeight, pace.New(ctx)).eliminateAll(h, rule, seed)
 }
 
-// eliminateAll eliminates the vertices of g in the order of a greedy rule, and returns the order and the moves of g so far. If the rule
-// comes to a vertex whose weight is above maxWeight, it stops and sets maxWeight to 0. It also stops at the limit of the moves. The
-// remaining vertices then follow by weight.
+// eliminateAll eliminates the vertices of g in the order of a greedy rule, and returns the order and the moves (elementary operations) of
+// g so far. It stops early in two cases: if the moves reach maxMoves; or if maxWeight is above 0 and the rule comes to a vertex whose
+// weight is above it. Then maxWeight becomes 0, which tells the caller. The remaining vertices follow by weight.
 func (g *fillGraph) eliminateAll(
 	h Hypergraph, rule rule, seed uint64,
 ) (order []int, moves int64, err error) {
@@ -120,7 +120,7 @@ func (g *fillGraph) eliminateAll(
 	isEliminated := make([]bool, len(h.Dims))
 	for len(q) > 0 && g.movesSpent < g.maxMoves && !g.pace.Over(16) {
 		k := q.pop()
-		isStale := k != g.key(k.vertex, rule, seed) // the queue has a newer key of the vertex
+		isStale := k != g.key(k.vertex, rule, seed) // the queue also has a newer key of the vertex
 		if isEliminated[k.vertex] || isStale {
 			continue
 		}
@@ -133,8 +133,7 @@ func (g *fillGraph) eliminateAll(
 
 		isEliminated[k.vertex] = true
 		order = append(order, int(k.vertex))
-		g.eliminate(k.vertex)
-		// The vertices that this has changed have new keys.
+		g.eliminate(k.vertex) // and set touched to the vertices whose weight or fill count may have changed
 		for _, a := range g.touched {
 			if !isEliminated[a] {
 				q.push(g.key(a, rule, seed))

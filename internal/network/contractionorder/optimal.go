@@ -56,13 +56,14 @@ func (d *optimal) addIndex(pattern int, log2Dim log2Fixed, isOpen bool) {
 	}
 }
 
-// solve finds the optimal tree over all tables and returns its cost, total·2^base. A subset of the tables is a bit mask. For each, from
-// small to large, it finds the best split into two; afterwards firstPart[subset] is the first of the two.
+// solve finds the optimal tree over all tables and returns its cost, total·2^base. A subset of the tables is a bit mask. For each subset,
+// from small to large, it finds the best split into two parts; afterwards firstPart[subset] is the first part. unionSize is log2 of the
+// size of all indices of a subset; closedSize is that of the indices that no table outside the subset has, and that are summed within it.
 func (d *optimal) solve(o *objective) (total float64, base log2Fixed) {
 	d.sumOverSubsets()
 	all := len(d.unionSize) - 1 // the subset of all tables
 
-	// Powers of 2, so that the price of a split is a product.
+	// Powers of 2, so that the price of a split is a product. Relative to 2^base none is above 2^901, so float64 holds their sums.
 	base = max(d.unionSize[all]-900*oneBit, 0)
 	for subset := 1; subset <= all; subset++ {
 		d.unionPrice[subset] = 2 * pow2(d.unionSize[subset]-base)

@@ -37,8 +37,8 @@ func EvaluateOrderWithin(
 	return cost, err
 }
 
-// evaluateOrder returns the cost of the contraction of h along order, up to the step at which the flops exceed maxFlops or a table is
-// hopelessly large. isComplete is true if it went to the end of the order.
+// evaluateOrder returns the cost of the contraction of h along order. It stops after the step at which the flops exceed maxFlops or a
+// table is hopelessly large; then isComplete is false, and the cost is that of the steps so far.
 func evaluateOrder(
 	ctx context.Context, h Hypergraph, order []int, maxFlops float64,
 ) (cost query.Cost, isComplete bool, err error) {

@@ -55,8 +55,8 @@ func (p *pool) addTable(scope []int32) int32 {
 	return t
 }
 
-// removeTable removes t from the pool: it is no longer alive. In the list of each of its indices the last table replaces it.
-// listPosition[t][k] is the position of t in the list of the k-th index of its scope.
+// removeTable removes t from the pool: it is no longer alive. tablesWith[v] lists the live tables with index v, and listPosition[t][k] is
+// the position of t in the list of the k-th index of its scope. In each list that has t, the last table takes the place of t.
 func (p *pool) removeTable(t int32) {
 	for k, v := range p.scope[t] {
 		list, position := p.tablesWith[v], p.listPosition[t][k]
@@ -67,7 +67,7 @@ func (p *pool) removeTable(t int32) {
 		p.tablesWith[v] = list[:len(list)-1]
 	}
 
-	p.movesSpent += int64(16 * len(p.scope[t]))
+	p.movesSpent += int64(16 * len(p.scope[t])) // 16 elementary operations for each list, most of them for the search
 	p.isAlive[t] = false
 	p.scope[t], p.listPosition[t] = nil, nil
 }

@@ -163,9 +163,9 @@ func (r *reconfigurer) enterIndices(v int32) {
 	tree.movesSpent += int64(len(r.border) * (2*tree.network.words + 16))
 }
 
-// rebuildPiece replaces the piece below node v by the optimal tree over the tables of its border. A subset of these is a bit mask; the
-// optimal tree splits a subset into firstPart[subset] and the other tables. The nodes of the piece are used again. Its merges and the
-// nearest ancestors are no longer clean: their pieces may get cheaper now.
+// rebuildPiece replaces the piece below node v by the optimal tree over the tables of its border. A subset of the border is a bit mask;
+// the optimal tree splits a subset into firstPart[subset] and the other tables. The nodes of the piece (r.merges, v first) are used again
+// for its new merges. The piece's nodes and the nearest ancestors are no longer clean: the pieces below them may be improved now.
 func (r *reconfigurer) rebuildPiece(v int32) {
 	tree := r.tree
 	slices.Sort(r.merges[1:])
@@ -200,6 +200,7 @@ func (r *reconfigurer) rebuildPiece(v int32) {
 
 	allTables := 1<<len(r.border) - 1
 	buildMerge(v, allTables)
+	// For each merge, setScope goes through the border and the loop above through two scopes: so many words.
 	tree.movesSpent += int64(len(r.merges) * (len(r.border) + 2) * tree.network.words)
 	for _, x := range r.merges {
 		r.isClean[x] = false

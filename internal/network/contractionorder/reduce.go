@@ -88,8 +88,8 @@ func (p *pool) resultSize(a, b int32) log2Fixed {
 	return size
 }
 
-// neighbours returns tables that share an index with t, some of them twice: at most maxPartners/8 of each index, until there are more than
-// maxPartners in all.
+// neighbours returns tables that share an index with t; a table that shares several is listed several times. It takes at most
+// maxPartners/8 tables of each index, and stops after the index with which there are more than maxPartners in all.
 func (p *pool) neighbours(t int32) []int32 {
 	var neighbours []int32
 	for _, v := range p.scope[t] {

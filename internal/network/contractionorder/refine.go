@@ -25,8 +25,8 @@ type refinement struct {
 	pace       *pace.Pace
 }
 
-// newRefinement returns a refinement of a split, which gives the side of every vertex and is changed in place. A side may weigh at most
-// maxSide. Gains are not yet computed.
+// newRefinement returns a refinement of a split. side gives the side of every vertex; the refinement will change it in place. A side may
+// weigh at most maxSide. Gains are not yet computed. cut is the cost of the nets with vertices on both sides.
 func newRefinement(g *hypergraph, side []uint8, maxSide int64, pace *pace.Pace) *refinement {
 	f := &refinement{
 		hypergraph: g,
@@ -51,7 +51,7 @@ func newRefinement(g *hypergraph, side []uint8, maxSide int64, pace *pace.Pace) 
 		if isCut {
 			f.cut += g.cost[net]
 		}
-		f.movesSpent += int64(4 * len(vertices))
+		f.movesSpent += int64(4 * len(vertices)) // 4 elementary operations for each vertex
 	}
 	return f
 }

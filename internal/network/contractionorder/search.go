@@ -187,8 +187,9 @@ func (s *search) beginWithMinFill() (Plan, error) {
 	return s.bestPlan()
 }
 
-// minFillOnly returns the plan of the min-fill order without slices. If it does not fit the memory, the error wraps ErrMemory. It is for
-// networks that are too large for a search: the scopes of their tables would need too many bit sets.
+// minFillOnly returns the plan of the min-fill order without slices. It is for networks that are too large for a search: the scopes of
+// their tables would need too many bit sets. If the plan does not fit the memory, the error wraps ErrMemory, and the plan is returned,
+// too.
 func (s *search) minFillOnly() (Plan, error) {
 	order, err := s.network.minFillOrder(s.ctx)
 	if err != nil {
@@ -200,6 +201,7 @@ func (s *search) minFillOnly() (Plan, error) {
 	}
 
 	s.movesSpent += pool.movesSpent
+	// mergeRemaining merges the tables that are left after all indices, and returns all merges of the pool.
 	plan, err := s.makePlan(s.reduced.expand(s.remaining, pool.mergeRemaining()), nil)
 	if err != nil {
 		return Plan{}, err
@@ -246,11 +248,13 @@ func (s *search) sliceUntilFits(moves int64) (plan Plan, hasChanged bool, err er
 }
 
 // improveFitting tries to improve the best tree, whose plan is the given one and fits the memory. It anneals a copy of the tree until its
-// moves reach the given number, and makes sliced indices whole again that need no slices any more. If the plan of the copy fits and is
-// cheaper, the copy becomes the best tree and its plan is returned. Otherwise the given plan is returned.
+// moves (elementary operations) reach the given number. Then it takes indices out of the slices where the limit of the tables allows that.
+// If the plan of the copy fits and is cheaper, the copy becomes the best tree and its plan is returned. Otherwise the given plan is
+// returned.
 func (s *search) improveFitting(plan Plan, moves int64) Plan {
 	fitting := s.best
 	s.best = &slicedTree{wholeNetwork: s.network, tree: fitting.tree.clone(), sliced: fitting.sliced}
+	// Attempts have small numbers in place of 1<<63, so their random numbers are others. The temperature begins at 1/4 bit.
 	s.annealAndReconfigure(s.best, oneBit/4, moves, rand.NewPCG(s.options.Seed, 1<<63))
 	s.best.removeSlices(&s.objective)
 	s.movesSpent += s.best.tree.movesSpent
@@ -336,8 +340,9 @@ func (s *search) bestPlan() (Plan, error) {
 	return improved, nil
 }
 
-// makePlan returns the plan of a tree over the whole network, which is given by its merges, and its cost. The merges are put into the
-// sequence of the smallest memory. sliced lists the sliced indices as numbers of the reduced network.
+// makePlan returns the plan of a tree over the whole network, and its cost. The tree is given by its merges, which makePlan puts into the
+// sequence that needs the least memory. sliced lists the sliced indices as numbers of the reduced network s.network; the plan has those of
+// the hypergraph.
 func (s *search) makePlan(merges [][2]int, sliced []int32) (Plan, error) {
 	plan := Plan{Slices: []int{}, Moves: s.movesSpent}
 	for _, v := range sliced {

@@ -383,10 +383,10 @@ func (w *walker) mergeEqual(tables []node) (merged []node, goesOn bool) {
 	return merged, true
 }
 
-// mergeSmall multiplies pairs of tables of a bucket, which are given by size, and returns the remaining tables by size. fullSize is the
-// number of entries of a table over the indices of all of them. For each table, the smallest first, it finds the partner with the smallest
-// product. It multiplies the pair if the product is small against the full table, or if there are more tables than one step takes; then it
-// begins again with the smallest table. goesOn is false if the walk ends.
+// mergeSmall multiplies pairs of tables of a bucket and returns the remaining tables. tables and the result are sorted by size. fullSize
+// is the number of entries of a table over the indices of all of them. For each table, the smallest first, it finds the partner with the
+// smallest product. It multiplies the pair if the product is small against the full table, or if there are more tables than one step
+// takes; then it begins again with the smallest table. goesOn is false if the walk ends.
 func (w *walker) mergeSmall(tables []node, fullSize float64) (remaining []node, goesOn bool) {
 	for i := 0; len(tables) > 2 && i < len(tables); {
 		table := tables[i]
@@ -399,6 +399,7 @@ func (w *walker) mergeSmall(tables []node, fullSize float64) (remaining []node, 
 			if w.pace.Over(int64(len(table.scope) + 1)) {
 				return nil, false
 			}
+			// unionSize stops at productSize, the smallest size so far.
 			if size := w.unionSize(table.scope, other.scope, productSize); size < productSize {
 				partner, productSize = j, size
 			}
@@ -412,13 +413,14 @@ func (w *walker) mergeSmall(tables []node, fullSize float64) (remaining []node, 
 		}
 
 		inputs := append(w.inputs[:0], table, tables[partner])
-		product, ok := w.yieldStep(inputs, w.union(table.scope, tables[partner].scope), 0)
+		const sumsOut = 0 // the bucket's index stays until its other tables are multiplied
+		product, ok := w.yieldStep(inputs, w.union(table.scope, tables[partner].scope), sumsOut)
 		if !ok {
 			return nil, false
 		}
 
 		// Replace the two tables by their product, and begin again.
-		tables = slices.Delete(tables, max(i, partner), max(i, partner)+1)
+		tables = slices.Delete(tables, max(i, partner), max(i, partner)+1) // the later one first, so that the other keeps its position
 		tables = slices.Delete(tables, min(i, partner), min(i, partner)+1)
 		position, _ := slices.BinarySearchFunc(tables, product, bySize)
 		tables = slices.Insert(tables, position, product)

@@ -194,7 +194,7 @@ func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 	return s, nil
 }
 
-// dimsOfSlice returns the dimensions of h with 0 in place of those of sliced indices. It returns an error that wraps ErrTree if a sliced
+// dimsOfSlice returns the dimensions of h, but 0 for sliced indices, which marks them. It returns an error that wraps ErrTree if a sliced
 // index does not exist or is named twice.
 func dimsOfSlice(h Hypergraph, sliced []int) ([]int, error) {
 	dims := slices.Clone(h.Dims)
@@ -208,9 +208,10 @@ func dimsOfSlice(h Hypergraph, sliced []int) ([]int, error) {
 	return dims, nil
 }
 
-// measureLeaf sets the scope and the sizes of leaf i, a tensor with the indices edge. dims is 0 for sliced indices; tableCount has the
-// number of tensors by index. An index that only this tensor has is summed before the merge and is not in the scope. The merge needs a copy
-// of the tensor if an index is sliced or summed beforehand.
+// measureLeaf sets the scope and the sizes of leaf i, a tensor with the indices edge. An index that only this tensor has (tableCount is 1)
+// is summed before the merge and is not in the scope; presumFlops is the number of additions for that. s.dims has the dimensions, but 0
+// for sliced indices, which have one value in each slice. The merge needs a copy of the tensor if an index is sliced or summed beforehand;
+// copySize is the size of the copy.
 func (s *scopes) measureLeaf(h Hypergraph, i int, edge, tableCount []int) {
 	s.tensorSize[i] = 1
 	sliceSize := 1.0 // entries of the tensor in one slice
@@ -225,7 +226,7 @@ func (s *scopes) measureLeaf(h Hypergraph, i int, edge, tableCount []int) {
 		case tableCount[v] > 1:
 			scope = append(scope, v)
 			fallthrough
-		default:
+		default: // also an index that is summed
 			sliceSize = finite(sliceSize * float64(h.Dims[v]))
 		}
 	}

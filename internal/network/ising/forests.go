@@ -19,8 +19,8 @@ const forestVisits = 1000
 func (s *Model) ForestFlops() float64 { return forestVisits * 60 * float64(s.N) }
 
 // Forests returns classes of spins, each ascending, that have every spin once. The couplings within a class make no cycle, and Σ J² of all
-// couplings within classes is large. The classes are first filled greedily, strongly coupled spins first, and then improved by
-// moves. It returns the same classes in every call. Cost: ForestFlops.
+// couplings within classes is large. The classes are first filled greedily, strongly coupled spins first. Then f.improve moves spins
+// between classes, one of which begins empty. It returns the same classes in every call. Cost: ForestFlops.
 func (s *Model) Forests() [][]int {
 	f := &forests{Model: s, class: make([]int32, s.N), lastCall: make([]int32, s.N), squares: make([]float64, len(s.J))}
 
@@ -29,7 +29,7 @@ func (s *Model) Forests() [][]int {
 	meanStrength := 0.0 // Σ J² of all spins per entry of J
 	order := make([]int, s.N)
 	for i := range s.N {
-		order[i], f.class[i] = i, -1
+		order[i], f.class[i] = i, -1 // in no class yet
 		for k := s.First[i]; k < s.First[i+1]; k++ {
 			f.squares[k] = s.J[k] * s.J[k]
 			strength[i] += f.squares[k]
@@ -168,8 +168,8 @@ func (f *forests) isAcyclic(i int, class int32) bool {
 	return true
 }
 
-// markTree marks the tree of spin k in its class: lastCall becomes the number of the current call of isAcyclic for all its spins. The
-// neighbours of spin x are To[First[x]:First[x+1]].
+// markTree marks the tree of spin k in its class: lastCall becomes the number of the current call of isAcyclic (f.call) for all spins of
+// the tree. visits counts them, for the limit of the work. The neighbours of spin x are To[First[x]:First[x+1]].
 func (f *forests) markTree(k int) {
 	class := f.class[k]
 	f.stack = append(f.stack[:0], k)

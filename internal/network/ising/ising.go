@@ -111,9 +111,9 @@ func (s *Model) setCouplings(couplings []map[int]float64) {
 	}
 }
 
-// Colours returns a greedy colouring of the spins: classes, each ascending, that have every spin once and no coupling within a class. A
-// spin gets the first colour that no neighbour has. The neighbours of spin i are To[First[i]:First[i+1]]. Cost: linear, times the number of
-// classes.
+// Colours returns a greedy colouring of the spins: classes, each ascending, that have every spin once and no coupling within a class.
+// Spins are coloured in sequence. A spin gets the first colour that none of its neighbours has so far. The neighbours of spin i are
+// To[First[i]:First[i+1]]. Cost: linear, times the number of classes.
 func (s *Model) Colours() (classes [][]int) {
 	colour := make([]int, s.N) // by spin
 	lastNeighbour := []int{}   // by colour: 1 + the last spin that has a neighbour of this colour

@@ -205,10 +205,10 @@ func (l *layout) indexDims() []int {
 	return dims
 }
 
-// scope returns the indices of t with a dimension above 1, each once, in the sequence of its modes. dims has the dimensions of all indices.
-// A mode of t is a node; the root of the node stands for its index.
+// scope returns the indices of t with a dimension above 1, each once, in the sequence of its modes. dims has the dimensions of all
+// indices. A mode of t is a node; the root of the node stands for its index. The result is memory of l.scopes.
 func (l *layout) scope(t *rawTable, dims []int) []int {
-	var buffer [8]int
+	var buffer [8]int // enough for most tables, without an allocation
 	scope := buffer[:0]
 	for _, v := range t.nodes {
 		i := l.indexOf[l.root(v)]

@@ -317,8 +317,8 @@ func reachableCounts(levels countspace.Levels, strides []int, boxSize int) [][]i
 	return counts
 }
 
-// finalState returns the state of count vector c after the last leg, and its gain: the state has the values of all terms at c, divided by
-// the gain, which is the largest of them. The gain is 0 if all terms are 0 at c.
+// finalState returns the state of count vector c after the last leg, and its gain: the largest absolute value of the terms α·S at c. The
+// state has these values divided by the gain. The gain is 0 if all terms are 0 at c.
 func (s *symmetricSum) finalState(c int) (final state, gain scaled.Number) {
 	values := make([]scaled.Number, len(s.terms))
 	for i, t := range s.terms {
@@ -329,9 +329,10 @@ func (s *symmetricSum) finalState(c int) (final state, gain scaled.Number) {
 	return state{finalValues: quotients, isUnfit: !fits}, gain
 }
 
-// innerState returns the state of count vector c before leg k, and its gain. For each level of the leg the state has the state that it
-// leads to, and the gain of that one, divided by the largest, which is the gain of c. following has, by count vector, the state after the
-// leg. The gain is 0 if S is 0 whatever leg k and those after it are.
+// innerState returns the state of count vector c before leg k, and its gain. following has, by count vector, the state after leg k, and
+// the gain of that state. At each level of leg k, c leads to one of these. The state of c has, by level, the number of the following state
+// (nextState, −1 if S is 0 from there on), and a weight (stepWeight): the gain of the following state, divided by the largest of these
+// gains. This largest gain is the gain of c; it is 0 if S is 0 whatever leg k and those after it are.
 func (s *symmetricSum) innerState(k, c int, strides []int, following []countState) (inner state, gain scaled.Number) {
 	inner = state{nextState: slices.Repeat([]int{-1}, s.levels.D)}
 	gains := make([]scaled.Number, s.levels.D) // by level

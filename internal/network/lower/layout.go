@@ -93,7 +93,8 @@ func newLayout(ctx context.Context, net *btn.Network, f form) (*layout, error) {
 	return l, l.pace.Err()
 }
 
-// newLinkLayout returns a layout of the links of net. The cores are still to be added.
+// newLinkLayout returns a layout of the links of net. The cores are still to be added. Nodes are the legs and the hidden indices of the
+// links. At first every node is its own parent: an index of its own.
 func newLinkLayout(ctx context.Context, net *btn.Network, f form) (*layout, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -227,8 +228,9 @@ func (l *layout) root(node int) int {
 	return node
 }
 
-// absorbMatrices removes legs that only join a matrix of a CP tensor with one other table: the matrix is to be applied to that table. So a
-// reparameterised network with its maps becomes a network over the original variables again.
+// absorbMatrices removes legs that only join a matrix of a CP tensor with one other table: such a matrix is marked to be applied to that
+// table. It tries either table of the leg as the matrix. So a reparameterised network with its maps becomes a network over the original
+// variables again.
 func (l *layout) absorbMatrices() {
 	if !l.hasMatrices {
 		return

@@ -101,7 +101,7 @@ func BuildParameters(ctx context.Context, net *btn.Network) (*Parametric, error)
 		if err := l.addTensor("core", c, core.Legs, core.T); err != nil {
 			return nil, err
 		}
-		isOfModel := c < len(p.Sizes) // else it is a core of evidence
+		isOfModel := c < len(p.Sizes)                          // else it is a core of evidence
 		for _, positions := range parameterPositions(core.T) { // by table that addTensor has just added
 			s := Source{Core: -1}
 			if positions != nil && isOfModel {
@@ -121,8 +121,8 @@ func BuildParameters(ctx context.Context, net *btn.Network) (*Parametric, error)
 	return p, p.writeTables(l, net, sources)
 }
 
-// excludeZeroWeights excludes the values of variables that have weight 0. isAlive is by root, the node that stands for a variable's index,
-// and by value.
+// excludeZeroWeights excludes the values of variables that have weight 0: it sets l.isAlive of these values to false. isAlive is by root,
+// the node that stands for a variable's index, and by value; nil means that no value is excluded.
 func (l *layout) excludeZeroWeights(net *btn.Network) {
 	for _, v := range net.Variables {
 		weights := LinkWeights(net, v.Link)
@@ -136,7 +136,7 @@ func (l *layout) excludeZeroWeights(net *btn.Network) {
 		for x, w := range weights {
 			isPossible[x] = w != 0
 		}
-		l.intersectAlive(l.root(l.hiddenNode[v.Link]), isPossible)
+		l.intersectAlive(l.root(l.hiddenNode[v.Link]), isPossible) // it sets l.isZero if no value is left
 	}
 }
 
@@ -266,9 +266,9 @@ func (p *Parametric) writeTables(l *layout, net *btn.Network, sources []Source) 
 	return nil
 }
 
-// WithoutExponents returns the expression with plain float64 entries: those of a table with exponents are divided by a power of two,
-// which becomes part of the scale. dividedBy has its exponent by table, 0 for other tables. If float64 does not hold all entries of a
-// table then, the expression is Unfit.
+// WithoutExponents returns the expression with plain float64 entries. The entries of a table with exponents are divided by 2^exponent of
+// its largest entry, and the scale is multiplied by that power. dividedBy has this exponent by table, 0 for tables without exponents. If
+// float64 does not hold all entries of a table then, the expression is Unfit.
 func (p *Parametric) WithoutExponents() (e *sumproduct.Expression, dividedBy []int64) {
 	plain := *p.Expression
 	plain.Tables = slices.Clone(p.Tables)
@@ -286,7 +286,7 @@ func (p *Parametric) WithoutExponents() (e *sumproduct.Expression, dividedBy []i
 			}
 			if table.Exp[k]-maxExponent < floats.Lowest {
 				plain.Unfit = "values of a symmetric factor are further apart than float64 holds"
-				continue
+				continue // the entry becomes 0
 			}
 			data[k] = math.Ldexp(x, int(table.Exp[k]-maxExponent))
 		}

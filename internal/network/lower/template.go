@@ -64,7 +64,8 @@ func NewTemplate(ctx context.Context, net *btn.Network) (t *Template, ok bool) {
 	return template, true
 }
 
-// variableWeights returns for every variable where its weights are in the network and in the expression, and which of its values are left.
+// variableWeights returns for every variable where its weights are: its link and the weights in net, and its index in the expression.
+// Values lists which of its values are left; nil means all.
 func (l *layout) variableWeights(net *btn.Network) []Weights {
 	var weights []Weights
 	for _, variable := range net.Variables {

@@ -123,9 +123,9 @@ func legWeights(net *btn.Network) [][]float64 {
 	return weights
 }
 
-// hasNoNegativeTerm reports whether every term of t, with its weight, is at least 0 on mode effect at the values whose weight is not 0.
-// This is so if the effect was observed to have a value at which no term is negative. weights has the weights of the values; if it is nil,
-// the result is false.
+// hasNoNegativeTerm reports whether every term of t is at least 0 at the values of mode effect whose weight is not 0: the coefficient of
+// the term times its entry for the value. This is so if the effect was observed to have a value at which no term is negative. weights has
+// the weights of the values; if it is nil, the result is false.
 func hasNoNegativeTerm(t *tensor.CP, effect int, weights []float64) bool {
 	for y, weight := range weights {
 		for i, coefficient := range t.Weights {
@@ -202,8 +202,8 @@ func (l *layout) addUnsignedChain(core int, legs []int, t *tensor.CP) (ok bool) 
 	return true
 }
 
-// unsignedStep returns the entries of the table over (state before, value of mode k, state after) of a chain, in row-major order. dim is
-// the mode's dimension.
+// unsignedStep returns the entries of the table over (state before, value of mode k, state after) of a chain, in row-major order: the
+// weights with which the value leads from the one state to the other. dim is the mode's dimension.
 func unsignedStep(c *unsigned.Chain, k, dim int) []float64 {
 	var data []float64
 	for from := range c.States {

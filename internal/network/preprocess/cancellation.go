@@ -28,8 +28,8 @@ type termSum struct {
 	isRounded   bool    // a factor, a product or an addition was rounded
 }
 
-// addTerm records that the term Π_k factors[k][positions[k]], whose rounded value is p, is added to a sum that was total before. It notes
-// whether the product or the addition is rounded.
+// addTerm records that a term is added to a sum that was total before. The term is Π_k factors[k][positions[k]], and p is its rounded
+// value. isRounded becomes true if the product or the addition is rounded; it stays true then.
 func (s *termSum) addTerm(factors [][]float64, positions []int, total, p float64) {
 	s.absoluteSum += math.Abs(p)
 	if s.isRounded {
@@ -65,9 +65,9 @@ type sumErrors struct {
 	condition float64 // Σ|terms| over |Σ terms| of a sum that was rounded, at most
 }
 
-// addSum records that an entry of the table is total, the sum of terms. It reports whether the entry has enough correct digits. It has if
-// nothing was rounded, or if few digits have cancelled. condition, the largest Σ|terms| / |Σ terms| of the entries, is the factor by which
-// cancellation enlarges errors.
+// addSum records that an entry of the table is total, the sum of terms. It reports whether the entries so far have enough correct digits:
+// the bound of their errors must stay small. condition is the factor by which cancellation enlarges errors: the largest Σ|terms| / |Σ
+// terms| of the entries with rounded terms.
 func (s *sumErrors) addSum(terms *termSum, total float64) bool {
 	switch {
 	case !s.isSigned:

@@ -21,10 +21,10 @@ const fewClasses = 0.75
 // models have no such matrices, decision 12.
 const classFlops = policy.HeavyFlops
 
-// decomposeAllClasses replaces every matrix with few distinct rows or columns by two smaller ones over the classes of equal rows or
-// columns. It reports whether there were any.
+// decomposeAllClasses replaces every matrix with few distinct rows or columns by two smaller ones: one tells the class of each row (or
+// column), the other has one row for each class of equal rows. It reports whether there were any.
 func decomposeAllClasses(e *expression, p *pace.Pace) (hasChanged bool) {
-	for n := range len(e.tables) {
+	for n := range len(e.tables) { // without the tables that replaceTable adds
 		if p.Over(ruleWork) {
 			return hasChanged
 		}
@@ -82,10 +82,10 @@ type partition struct {
 	firstRow []int // by class: its first row, ascending
 }
 
-// partitionRows divides the rows (mode 0) or the columns (mode 1) of a matrix into classes of equal ones. Classes are numbered by their
-// first rows.
+// partitionRows divides the rows (mode 0) or the columns (mode 1) of a matrix into classes of equal ones. In mode 1 row stands for column
+// below. Classes are numbered by their first rows.
 func partitionRows(data []float64, shape []int, mode int) partition {
-	row, entry := strideOf(shape, mode)
+	row, entry := strideOf(shape, mode) // distances in data: from row to row, and from entry to entry of one row
 	compare := func(x, y int) int {
 		for k := range shape[1-mode] {
 			if a, b := data[x*row+k*entry], data[y*row+k*entry]; a != b {

@@ -40,7 +40,8 @@ func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression
 	e.report.Before = countExpression(original)
 	e.isSigned = original.Signed()
 	if original.Scale.IsZero() {
-		e.report.Zero = newReason(-1, nil)
+		const noIndex = -1
+		e.report.Zero = newReason(noIndex, nil) // no table is to blame
 	}
 
 	// Tables. err bounds the relative error of every entry, in units of 2^-53.
@@ -52,12 +53,12 @@ func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression
 			return nil, err
 		}
 
-		err := 0.0
+		err := 0.0 // nothing was rounded
 		switch {
 		case n < len(o.Roundings):
 			err = o.Roundings[n]
 		case t.Rounded && !arePowersOfTwo(t.Data):
-			err = 1
+			err = 1 // every entry was rounded once
 		}
 		e.addTable(&table{scope: slices.Clone(t.Scope), data: t.Data, source: &source{number: n}, err: err})
 	}

@@ -19,9 +19,10 @@ type prober struct {
 	common  consequences // of the values of the index under probe
 }
 
-// probe assumes every value of index i in turn and propagates zeros. A value fails if some index has no value left under it. Then it
-// removes the values of i that failed, and values of other indices that are removed under all values of i that did not fail. If there are
-// none, and some index has one value left under every value of i, it replaces the first such index by a function of i.
+// probe assumes every value of index i in turn and finds out which values of other indices meet only zeros then. A value of i fails if
+// some index has no value left under it. Then probe removes the values of i that failed, and values of other indices that are removed
+// under all values of i that did not fail. If there are none, it looks for followers: indices that have one value left under every value
+// of i. It replaces the first follower for which no table becomes larger by a function of i.
 func (p *prober) probe(i int) {
 	d := p.domains
 	e := d.expression
@@ -38,7 +39,7 @@ func (p *prober) probe(i int) {
 			return
 		}
 		p.assume(i, x)
-		if d.emptyIndex >= 0 {
+		if d.emptyIndex >= 0 { // an index has no value left
 			failed = append(failed, position{i, x})
 			d.undo()
 			continue
@@ -60,7 +61,7 @@ func (p *prober) probe(i int) {
 	if hasRemoved := p.removeImpossible(i, failed); hasRemoved {
 		return
 	}
-	follower := -1 // the first one for which no table becomes larger
+	follower := -1 // the lowest follower for which no table becomes larger
 	for _, j := range p.common.followers {
 		if (follower < 0 || j < follower) && isWorthReplacing(e, j, i) {
 			follower = j
@@ -85,8 +86,8 @@ func (p *prober) assume(i, x int) {
 	d.runToFixpoint()
 }
 
-// removeImpossible removes values that meet only zeros: those of index i that failed when they were assumed, and those of other indices
-// that were removed under all other values of i. It reports whether there were any.
+// removeImpossible removes values that meet only zeros, for good. These are the values of index i that failed when they were assumed, and
+// the values of other indices that were removed under each value of i that did not fail. It reports whether there were any.
 func (p *prober) removeImpossible(i int, failed []position) bool {
 	d := p.domains
 	impossible := failed
@@ -100,8 +101,9 @@ func (p *prober) removeImpossible(i int, failed []position) bool {
 		return false
 	}
 
+	const noTable = -1 // no single table is the cause of a removal
 	for _, c := range impossible {
-		d.remove(c, -1)
+		d.remove(c, noTable)
 	}
 	d.expression.report.ProbedAway += len(impossible)
 	d.runToFixpoint()

@@ -20,7 +20,8 @@ func mergeSources(tables []*table) *source {
 	return s
 }
 
-// tables returns the numbers of the tables in s, ascending.
+// tables returns the numbers of the tables in s, ascending: those of all sources that s is merged of, directly or by other merges. Sources
+// may share parts. A source without parts is one table.
 func (s *source) tables() []int {
 	var tables []int
 	isVisited := map[*source]bool{s: true}

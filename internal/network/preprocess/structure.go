@@ -116,9 +116,10 @@ func simplify(ctx context.Context, e *expression, o Options, p *pace.Pace) (*exp
 	return best, nil
 }
 
-// withStructure returns the expression that is the cheapest to contract: best, which takes the given flops, or e with tables replaced by
-// stars and chains and then reduced. It tries at most maxTrials sets of tables: all that can be replaced, then only those over more and
-// more indices. Source: P. Savický and J. Vomlel, Exploiting tensor rank-one decomposition in probabilistic inference (2007).
+// withStructure returns the expression that is the cheapest to contract. It compares best, which takes the given flops, with e after
+// tables were replaced by stars and chains and it was reduced. It tries at most maxTrials sets of tables to replace: all candidates, then
+// only those with more and more indices (a larger arity). Source: P. Savický and J. Vomlel, Exploiting tensor rank-one decomposition in
+// probabilistic inference (2007).
 func withStructure(
 	ctx context.Context, e, best *expression, flops float64, o Options, p *pace.Pace,
 ) (*expression, error) {
@@ -145,7 +146,7 @@ func withStructure(
 		reduce(trial, o, p)
 
 		_, trialFlops, err := minFillFlops(ctx, trial, p)
-		if err != nil || o.always {
+		if err != nil || o.always { // with o.always, for tests, the first trial counts at any cost
 			return trial, err
 		}
 		if trialFlops < flops {

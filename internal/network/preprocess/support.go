@@ -24,7 +24,8 @@ func (t *table) support(dims []int) *support {
 // isFull reports whether no entry of t is 0.
 func (t *table) isFull(dims []int) bool { return t.support(dims).isFull }
 
-// findSupport computes the support of t: a tuple of index values for every entry that is not 0.
+// findSupport computes the support of t: a tuple of index values for every entry that is not 0. It lists no tuples if no entry is 0
+// (isFull). If exactly one entry is 0, onlyZero is the tuple of that entry.
 func (t *table) findSupport(dims []int) {
 	nonzeros := 0
 	for _, entry := range t.data {
@@ -40,7 +41,7 @@ func (t *table) findSupport(dims []int) {
 		for _, entry := range t.data {
 			if entry != 0 {
 				s.tuples = append(s.tuples, tuple...)
-			} else if nonzeros == len(t.data)-1 {
+			} else if nonzeros == len(t.data)-1 { // no other entry is 0
 				s.onlyZero = slices.Clone(tuple)
 			}
 			// Advance the tuple, the last index first.

@@ -43,19 +43,20 @@ func (s *Shared) Relevant(net *btn.Network, d btn.Demand) (*btn.Network, btn.Dem
 }
 
 // cachedPart returns the part of a directed network that consists of some variables, net.Restrict(variables), from the cache if it is
-// there. variables are ascending. A nil Shared has no cache.
+// there; otherwise it makes the part and adds it. variables are ascending. A nil Shared has no cache. The key is the network and the list
+// of variables, written as the differences of neighbours in the list.
 func (s *Shared) cachedPart(net *btn.Network, variables []int) *btn.Network {
 	if s == nil {
 		return net.Restrict(variables)
 	}
-	var differences []byte // of neighbours in variables
+	var differences []byte // of neighbours in variables; most take one byte
 	previous := 0
 	for _, v := range variables {
 		differences = binary.AppendUvarint(differences, uint64(v-previous))
 		previous = v
 	}
 	cache := s.parts.openCache()
-	key := partKey{weak.Make(net), string(differences)}
+	key := partKey{weak.Make(net), string(differences)} // weak: the cache does not keep the network alive
 	if part, ok := cache.Get(key); ok {
 		return part
 	}

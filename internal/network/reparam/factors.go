@@ -28,7 +28,7 @@ type mapWithInverse struct {
 func (b *builder) addFactors(ctx context.Context) error {
 	p := pace.New(ctx)
 	for j, f := range b.model.Factors {
-		if p.Over(64) {
+		if p.Over(64) { // operations for a factor, roughly
 			return p.Err()
 		}
 		if !b.hasLegs(j) {
@@ -149,8 +149,8 @@ func areSafe(list []float64) bool {
 	})
 }
 
-// shiftExponents returns shifted = list · 2^−exp, in which the largest absolute value is between 2^(top−1) and 2^top. If all numbers are 0,
-// it returns the list itself and 0.
+// shiftExponents returns shifted = list · 2^−exp, with exp such that the largest absolute value in shifted is at least 2^(top−1) and below
+// 2^top. Entries far below the largest may lose digits. If all numbers are 0, it returns the list itself and 0.
 func shiftExponents(list []float64, top int) (shifted []float64, exp int64) {
 	largest := 0.0
 	for _, x := range list {
@@ -195,7 +195,8 @@ func (b *builder) mapsOf(j int, f factorgraph.Factor) (maps []btn.Map, inverses 
 }
 
 // mapOf returns the map of one leg of dimension d, of the kind that the options ask for, with its inverse. For the kinds "given" and "bp"
-// it is the given one, or the identity if given is empty.
+// it is the given map, or the identity if given.A is nil; an inverse that is not given is computed. For the kind "identity" it is the
+// identity.
 func (b *builder) mapOf(d int, given GivenMap) (mapWithInverse, error) {
 	switch b.options.Maps {
 	case query.MapOrthogonal: // one for each dimension, so that equal maps are the same slice

@@ -91,8 +91,9 @@ func (l *Ladder) isNeverAbove(t, u int) bool {
 	return true
 }
 
-// sumCoefficients sets Coefficients to the sums C_m(y) = Σ_{t ≥ m} c_t(y) over the terms in order, computed exactly and rounded once.
-// c_t(y) is the weight of term t times its entry for value y of the effect. ok is false if one of the sums is below 0.
+// sumCoefficients sets Coefficients to the sums C_m(y) = Σ_{t ≥ m} c_t(y) over the terms in l.Order, computed exactly and then rounded.
+// c_t(y) is the weight of term t times its entry for value y of the effect. Without an effect y is 0, and c_t is the weight. ok is false
+// if one of the sums is below 0.
 func (l *Ladder) sumCoefficients() (ok bool) {
 	d := 1
 	if l.Effect >= 0 {
@@ -119,7 +120,8 @@ func (l *Ladder) sumCoefficients() (ok bool) {
 // exactRational returns x as a rational number, without rounding.
 func exactRational(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
 
-// IsCrisp reports whether the ladder has two terms, and each entry of the vectors of the first one is 0 or equal to that of the second.
+// IsCrisp reports whether the ladder has two terms, and each entry of the vectors of the first term is 0 or equal to the same entry of the
+// second. Then the product of the first term's entries is either 0 or that of the second term's.
 func (l *Ladder) IsCrisp() bool {
 	if len(l.Order) != 2 {
 		return false
@@ -149,7 +151,8 @@ func (l *Ladder) StepWeight(k, x, from, to int) float64 {
 	return cumulative(to) - cumulative(to-1)
 }
 
-// Deterministic reports whether every value of mode k has at most one level with a weight other than 0.
+// Deterministic reports whether every value of mode k has at most one level with a weight other than 0: then the value decides the level.
+// A level is a position in l.Order.
 func (l *Ladder) Deterministic(k int) bool {
 	for x := range l.dims[k] {
 		levelCount := 0
