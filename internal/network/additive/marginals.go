@@ -52,6 +52,7 @@ func Marginals(
 		if targets != nil {
 			v = targets[i]
 		}
+		// wrong is the first value whose quotient is no probability, −1 if all are.
 		distribution, wrong := Normalise(sums[begin:begin+d], memory[begin:begin+d:begin+d])
 		begin += d
 		switch {
@@ -95,7 +96,7 @@ func Joint(
 		return nil, nil, "", err
 	}
 
-	distribution, wrong := Normalise(sums, make([]float64, size))
+	distribution, wrong := Normalise(sums, make([]float64, size)) // wrong: the first cell that is no probability, −1 if all are
 	switch {
 	case distribution == nil:
 		return nil, nil, "no joint marginal: its cells have no positive total", nil

@@ -20,9 +20,10 @@ const roundingPerLog = 1e-12
 //
 //	Z ≤ Scale · Π_t max_x (T_t[x] / Π_i u_{t→i}[x_i]) · Π_i Σ_x Π_t u_{t→i}[x].
 //
-// u is a power of the message m_{t→i} from table t to index i, the same power for all tables with several indices; UpperBound computes
-// the bound for each of messagePowers and returns the best. For a table of one index u is the message, which loses nothing. It returns
-// +Inf if an entry is below 0 and for a contradiction. Cost: a pass over tables and messages.
+// u is a power of the message m_{t→i} from table t to index i. The power is the same for all tables with several indices; UpperBound
+// computes the bound for each of messagePowers and returns the smallest. For a table of one index u is the message itself, which is
+// proportional to the table, so the bound loses nothing. It returns +Inf if an entry is below 0 and for a contradiction. Cost: a pass over
+// tables and messages.
 func (s *State) UpperBound() float64 {
 	if s.Signed || s.Contradiction >= 0 || s.graph.expression.Scale.IsZero() {
 		return math.Inf(1)

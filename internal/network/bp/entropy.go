@@ -37,7 +37,7 @@ func (s *State) HasNegativeEntropy() bool { return s.Entropy() < -1e-9*(1+math.A
 // where v_i is the message from index i to the table. It is NaN if the sum of the weights is beyond the safe range of float64.
 func (s *State) meanLog(t int) float64 {
 	table, incidences := &s.graph.expression.Tables[t], s.graph.incidencesOfTable(int32(t))
-	walk := sumproduct.NewWalk(s.graph.expression.Dims, table.Scope) // walk.X has the values of the present entry
+	walk := sumproduct.NewWalk(s.graph.expression.Dims, table.Scope) // walk.Values has the values of the present entry
 	total, sum := 0.0, 0.0
 	for _, entry := range table.Data {
 		if entry > 0 {

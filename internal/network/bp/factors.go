@@ -143,7 +143,7 @@ func (fs *factors) addStarTables(incidences []incidence, scope []int, t *tensor.
 	fs.addTable([]int{hidden}, t.Weights)
 	for k, i := range scope {
 		data := t.Vectors[k]
-		if data == nil {
+		if data == nil { // unit vectors: term t is 1 for value t only
 			data = selectionMatrix(rank, nil)
 		}
 		incidences[k] = incidence{table: fs.addTable([]int{hidden, i}, data), scopePosition: 1}

@@ -39,9 +39,9 @@ func Gauge(m, v []float64) (a, inverse []float64) {
 	return a, inverse
 }
 
-// complementBasis returns an orthonormal basis of the vectors orthogonal to v, d−1 vectors of d entries. Its first vector is in the plane
-// of m and v, unless they are parallel. For each further one it takes the axis whose unit vector has the longest part outside the span of v
-// and the vectors so far, and scales that part to the norm 1.
+// complementBasis returns an orthonormal basis of the vectors orthogonal to v: d−1 vectors of d entries. Its first vector is in the plane
+// of m and v, unless they are parallel. For each further vector it looks at the unit vectors of the axes. It takes the one with the
+// longest part outside the span of v and the basis so far, and scales that part to the norm 1.
 func complementBasis(m, v []float64) [][]float64 {
 	d := len(v)
 	span := [][]float64{unitVector(v)}
@@ -106,7 +106,7 @@ func scalarProduct(u, v []float64) float64 {
 	return sum
 }
 
-// unitVector returns u/|u|. It first divides by the largest entry, so that squares stay in range.
+// unitVector returns u/|u|; u must not be 0. It first divides by the largest entry, so that squares stay in range.
 func unitVector(u []float64) []float64 {
 	largest := 0.0
 	for _, x := range u {

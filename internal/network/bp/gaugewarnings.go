@@ -53,7 +53,8 @@ func gaugeWarnings(net *btn.Network) []string {
 }
 
 // singleExcitation returns the largest entry of t with exactly one leg excited (at a value other than 0), divided by the entry with all
-// legs at 0, in absolute values. It returns 0 if a leg is not in the gauge.
+// legs at 0, in absolute values. If that entry is 0 and an excited one is not, it returns the largest float64. It returns 0 if a leg is
+// not in the gauge of belief propagation.
 func singleExcitation(net *btn.Network, legs []int, t tensor.Tensor) float64 {
 	for _, l := range legs {
 		if net.Maps[l].Kind != query.MapBP {

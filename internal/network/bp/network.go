@@ -133,7 +133,7 @@ func isClose(a, b []float64) bool {
 		return false
 	}
 	for x := range a {
-		if !(math.Abs(a[x]-b[x]) <= messageTolerance*max(1, math.Abs(a[x]))) {
+		if !(math.Abs(a[x]-b[x]) <= messageTolerance*max(1, math.Abs(a[x]))) { // also for a NaN
 			return false
 		}
 	}

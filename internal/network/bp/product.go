@@ -170,8 +170,8 @@ func (c *kernel) productOfMessages(i int) []scaled.Number {
 	return products
 }
 
-// scalarProductNumber returns Σ_x m[x] v[x] as a number with an exponent of any size. It computes with exponents if the sum in float64 is
-// tiny.
+// scalarProductNumber returns Σ_x m[x] v[x] as a number with an exponent of any size. It computes in float64, or with exponents if that
+// sum is at most tiny in absolute value, so that products may have been lost.
 func scalarProductNumber(m, v []float64) scaled.Number {
 	sum := 0.0
 	for x := range m {

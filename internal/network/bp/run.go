@@ -120,7 +120,7 @@ func (r *runner) run() error {
 }
 
 // sendConstantMessages computes the messages from tables of one index, which never change again, and then the messages from all indices to
-// their tables.
+// their tables. Either may set r.Contradiction.
 func (r *runner) sendConstantMessages() error {
 	for k := range r.graph.tableOf {
 		if r.graph.role[k] == neverSent {
@@ -246,14 +246,14 @@ func (r *runner) sequentialRound() (smallest float64, err error) {
 	return smallest, nil
 }
 
-// sweepPair makes two sweeps over all indices: one backwards, which sends the messages from every table to its first index, and one
-// forwards, which sends those to the other indices. It returns the largest change of a message. At a contradiction it stops and returns
-// +Inf.
+// sweepPair makes two sweeps over all indices. The first goes backwards and sends the messages from every table to its first index in the
+// order; the second goes forwards and sends the messages from every table to its other indices. It returns the largest change of a
+// message. At a contradiction it stops and returns +Inf.
 func (r *runner) sweepPair() (change float64, err error) {
 	order := r.graph.order
 	for n := len(order) - 1; n >= 0; n-- {
 		indexChange, err := r.updateIndex(int(order[n]), sentBackwards)
-		if err != nil || r.Contradiction >= 0 {
+		if err != nil || r.Contradiction >= 0 { // indexChange is +Inf at a contradiction
 			return indexChange, err
 		}
 		change = max(change, indexChange)

@@ -73,8 +73,9 @@ func (s *State) setMessages(messages []float64) error {
 	return nil
 }
 
-// Restore returns the state of e with the given messages (State.Messages), without a run. Change is their distance from a fixed point of e,
-// and Converged reports whether it is at most 1e-12. Errors as for Run; fault.BadInput if the messages do not fit e.
+// Restore returns the state of e with the given messages (State.Messages), without a run. State.Change is their distance from a fixed
+// point of e, and State.Converged reports whether it is at most tolerance, 1e-12. Errors as for Run; fault.BadInput if the messages do not
+// fit e.
 func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
@@ -101,7 +102,7 @@ func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 		}
 	}
 
-	s.Updates = 0
+	s.Updates = 0 // no message was updated by a run
 	return s, nil
 }
 

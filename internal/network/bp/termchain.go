@@ -77,8 +77,9 @@ func (c *termChain) countsAfter(k int, counts []int) []int {
 }
 
 // addLeg adds the table of leg k, which is variable i, and returns the leg's incidence. The table is over (state before, value, state
-// after), where a state is a term and a count vector. An entry is R's entry for the value if the terms before and after are the same and
-// the level of the value leads from the one count vector to the other, else 0. The table of the first leg has no state before.
+// after), where a state is a pair of a term and a count vector, the term slower. An entry is 0 unless the terms before and after are the
+// same and the level of the value leads from the one count vector to the other; then it is R's entry of the term for the value, or 1
+// without R. The table of the first leg has no state before (stateIndex is −1).
 func (c *termChain) addLeg(k, i int) incidence {
 	nextCounts := c.countsAfter(k, c.countNumbers)
 	terms, d := len(c.tensor.Terms), c.tensor.Shape[k]

@@ -81,14 +81,14 @@ const ProvedWithoutZ = "Z is left open: the assignment was proved without it"
 const Tolerance = 1e-6
 
 // BestOfSearches returns the best assignment among the results of several searches for the same question, with the smallest of their
-// bounds. It returns nil if no search has found an assignment. If the searches list several assignments each, it returns the best list
-// unchanged.
+// bounds: a bound of one search is true for all assignments. It returns nil if no search has found an assignment. If the best result is a
+// list of several assignments, it returns that result unchanged.
 func BestOfSearches(results []*Found) *Found {
 	var best *Found
 	bound := math.Inf(1)
 	for _, f := range results {
 		hasAssignment := len(f.Values) > 0
-		if hasAssignment && (best == nil || f.compareFound(best) < 0) {
+		if hasAssignment && (best == nil || f.compareFound(best) < 0) { // below 0: f is better
 			best = f
 		}
 		bound = min(bound, f.Bound)
@@ -100,7 +100,7 @@ func BestOfSearches(results []*Found) *Found {
 		return best
 	}
 
-	// The smallest bound is true for the best assignment, too.
+	// The smallest bound is true for the best assignment, too. By rounding it may be below the weight itself.
 	bounded := *best
 	lnWeight := bounded.Weight.LogAbs()
 	bounded.Bound = max(bound, lnWeight)

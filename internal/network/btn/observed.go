@@ -44,7 +44,7 @@ func (o *Observed) Observe(values []int) *Network {
 			continue
 		}
 		o.values[v] = x
-		if x < 0 {
+		if x < 0 { // the variable was observed before, so it has an observedTensor
 			clear(o.observedTensor[v].Weights)
 			link.T = o.freeTensor[v]
 			continue

@@ -84,7 +84,8 @@ type Quality struct {
 // in contrast to one estimate of known quality.
 func (p *Plan) Grows() bool { return len(p.Estimates) > 0 && p.Estimates[0].Quality == nil }
 
-// MethodOf returns the method that estimate e of the plan is of. Estimates that are judged by each other may be of several methods.
+// MethodOf returns the method that estimate e of the plan is of. An estimate with a known quality is of the plan's method. The others are
+// judged by each other, and may be of several methods, which their rules tell apart.
 func (p *Plan) MethodOf(e *Estimate) query.Method {
 	switch {
 	case e.Quality != nil || e.Rule == Pooled && p.Method == query.MethodSymmetryCP:

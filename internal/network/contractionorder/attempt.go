@@ -211,9 +211,9 @@ func (s *search) bisectionTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 	return result
 }
 
-// randomGreedyTree returns the cheapest of up to greedyTries greedy trees with random rules. Making them takes about maxMoves/4 moves
-// (elementary operations) at most. Its pieces are replaced by optimal trees with maxMoves/4 further moves. After the search has ended it
-// returns the best tree so far.
+// randomGreedyTree returns the cheapest of up to greedyTries greedy trees with random rules, after its pieces were replaced by optimal
+// trees. It makes no further greedy tree once they took maxMoves/4 moves (elementary operations). The replacement takes up to maxMoves/4
+// further moves. If the search has ended it returns a copy of the best tree of the search so far.
 func (s *search) randomGreedyTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 	var best *workingTree
 	lowestPrice := log2Fixed(0)
@@ -221,8 +221,8 @@ func (s *search) randomGreedyTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 	for try := 0; try < greedyTries && (try == 0 || moves < maxMoves/4); try++ {
 		rule := greedyRule{
 			isLinear:    rng.Uint64()%2 == 0,
-			alpha:       log2Fixed(rng.Uint64() % uint64(oneBit+oneBit/4)),
-			temperature: log2Fixed(rng.Uint64() % uint64(oneBit)),
+			alpha:       log2Fixed(rng.Uint64() % uint64(oneBit+oneBit/4)), // 0 to 1.25 in fixed point
+			temperature: log2Fixed(rng.Uint64() % uint64(oneBit)),          // 0 to 1
 		}
 
 		pool := greedyTree(s.network, rule, rng)

@@ -67,8 +67,8 @@ func newGreedySearch(ctx context.Context, h Hypergraph) (s *greedySearch, err er
 }
 
 // tryFurtherOrders compares the best order so far with the min-weight order and with min-fill orders whose ties are broken by a seed. It
-// stops as soon as the best order costs fewer than cheapFlops. The seeded runs take at most maxMoves moves, and at most about a 32nd of the
-// flops of the best order. After an error there is no best order.
+// stops as soon as the best order costs fewer than cheapFlops. The seeded runs take at most maxMoves moves (elementary operations)
+// together. They also end when they took more moves than a 32nd of the flops of the best order. After an error there is no best order.
 func (s *greedySearch) tryFurtherOrders(maxMoves int64) error {
 	if s.cost.Flops < cheapFlops {
 		return nil
@@ -78,7 +78,7 @@ func (s *greedySearch) tryFurtherOrders(maxMoves int64) error {
 	}
 
 	movesBefore := s.movesSpent
-	movesPerRun := s.firstMoves + 1 // estimate
+	movesPerRun := s.firstMoves + 1 // an estimate: as many as the first run took
 	for seed := uint64(1); seed <= maxSeededRuns; seed++ {
 		spent := s.movesSpent - movesBefore
 		isOverLimit := spent+movesPerRun > min(maxMoves, maxSeededMoves)

@@ -207,9 +207,9 @@ func (g *fillGraph) eliminate(v int32) {
 	}
 }
 
-// connectAll makes the vertices of clique, a sorted list, pairwise adjacent and updates their weights: weight[a] is the sum of log2Dim over
-// a and its neighbours. It merges clique into the sorted list of neighbours, row, of each member. It is for graphs without fill counts. It
-// stops early if a limit is reached; the greedy order ends then.
+// connectAll makes the vertices of clique, a sorted list, pairwise adjacent and updates their weights: weight[a] is the sum of log2Dim
+// over a and its neighbours. For each member a it merges clique into row, the sorted list of neighbours of a. It is for graphs without
+// fill counts. If a limit of the moves or of the time is reached, it stops early; the greedy order ends then.
 func (g *fillGraph) connectAll(clique []int32) {
 	for _, a := range clique {
 		if g.movesSpent > g.maxMoves || g.pace.Over(int64(len(clique))) {

@@ -16,8 +16,9 @@ const (
 	oneBit       = log2Fixed(1) << fractionBits // log2 of 2
 )
 
-// log2 returns log2 x for x ≥ 1 in fixed point, rounded down to a multiple of 2^−16. It writes x as 2^whole times a mantissa m in [1, 2).
-// It finds the binary digits of log2 m by repeated squaring: log2 m² = 2·log2 m, so the next digit is 1 if m² ≥ 2.
+// log2 returns log2 x for x ≥ 1 in fixed point, rounded down to a multiple of 2^−fractionBits. It writes x as 2^whole times a mantissa m
+// in [1, 2). It finds the binary digits of log2 m by repeated squaring: log2 m² = 2·log2 m, so the next digit is 1 if m² ≥ 2, and then
+// m²/2 is the next mantissa.
 func log2(x uint64) log2Fixed {
 	whole := bits.Len64(x) - 1
 	mantissa := x << (63 - whole) // in [1, 2) with 63 binary digits after the point
@@ -27,9 +28,9 @@ func log2(x uint64) log2Fixed {
 		digits <<= 1
 		if square>>63 != 0 {
 			digits |= 1
-			mantissa = square
+			mantissa = square // m²/2, with 63 digits after the point
 		} else {
-			mantissa = square << 1
+			mantissa = square << 1 // m², with 63 digits after the point
 		}
 	}
 	return digits
@@ -98,12 +99,12 @@ var log1p = func() (table [fractionBits << 8]log2Fixed) {
 }()
 
 // logAdd returns log2(2^a + 2^b) with an error of about 2^−10. a, b and the result are in fixed point, in units of 2^−16. log1p[k] is
-// log2(1 + 2^−d) for differences d = a − b between k/256 and (k+1)/256.
+// log2(1 + 2^−d) for differences d = a − b between k/256 and (k+1)/256; beyond the end of the list it is about 0.
 func logAdd(a, b log2Fixed) log2Fixed {
 	if a < b {
 		a, b = b, a
 	}
-	k := (a - b) >> 8
+	k := (a - b) >> 8 // from units of 2^−16 to units of 1/256
 	if k >= log2Fixed(len(log1p)) {
 		return a
 	}

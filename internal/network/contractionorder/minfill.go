@@ -68,13 +68,14 @@ func minFill(
 }
 
 // MinFillCost returns the min-fill order of h, its cost and the number of operations that the search took. The search stops early at a
-// table of more than maxFlops entries, or after maxMoves operations. Then the remaining indices follow by weight, and maxFlops stands for
-// the unknown cost. If the flops of the complete order exceed maxFlops, the cost is that of its first steps, up to the one that exceeds.
+// table of more than maxFlops entries, or after maxMoves operations. Then the remaining indices follow by weight, and the cost is not
+// known: maxFlops takes its place. If the search is complete but the flops of the order exceed maxFlops, the cost is that of its first
+// steps, up to the one that exceeds.
 func MinFillCost(
 	ctx context.Context, h Hypergraph, maxFlops float64, maxMoves int64,
 ) (order []int, cost query.Cost, movesTaken int64, err error) {
 	log2Table := math.Log2(maxFlops)
-	order, isComplete, movesTaken, err := minFill(ctx, h, nil, log2Table, maxMoves)
+	order, isComplete, movesTaken, err := minFill(ctx, h, nil, log2Table, maxMoves) // nil: no index must come last
 	if err != nil {
 		return nil, query.Cost{}, movesTaken, err
 	}

@@ -62,8 +62,8 @@ type Meter struct {
 	tableSize   []float64  // by table: the entries that its end releases; 0 for tensors of the network, which stay live
 }
 
-// Start resets the meter and counts the tensors of the network as live. They stay live: tableSize, the entries that are released with a
-// table, is 0 for each.
+// Start resets the meter and counts the tensors of the network as live. A table is live as long as it is held in memory; the tensors are
+// held to the end. So tableSize, the number of entries that are released when a table is used up, is 0 for each tensor.
 func (m *Meter) Start(h Hypergraph) {
 	*m = Meter{tableSize: make([]float64, len(h.Edges), 2*len(h.Edges))}
 	for _, edge := range h.Edges {

@@ -51,7 +51,7 @@ func (p *pool) addTable(scope []int32) int32 {
 	p.listPosition = append(p.listPosition, positions)
 	p.size = append(p.size, p.log2Size(scope))
 	p.isAlive = append(p.isAlive, true)
-	p.movesSpent += int64(16 * len(scope))
+	p.movesSpent += int64(16 * len(scope)) // 16 elementary operations for each index
 	return t
 }
 
@@ -119,14 +119,15 @@ func (p *pool) liveTables() []int32 {
 	return live
 }
 
-// mergeRemaining merges the live tables into one, in the sequence of their sizes, the smallest first, and returns all merges of the pool so
-// far. Callers have merged all tables that share an index, unless the search has ended.
+// mergeRemaining merges the live tables into one: always the two that are first in a list, which begins as all live tables, the smallest
+// first; the product takes their place in front. It returns all merges of the pool so far. Callers have merged all tables that share an
+// index, unless the search has ended.
 func (p *pool) mergeRemaining() [][2]int {
 	remaining := p.liveTables()
 	slices.SortStableFunc(remaining,
 		func(a, b int32) int { return int(min(max(p.size[a]-p.size[b], -1), 1)) })
 	for len(remaining) > 1 {
-		remaining[1] = p.merge(remaining[0], remaining[1])
+		remaining[1] = p.merge(remaining[0], remaining[1]) // it appends to p.merges
 		remaining = remaining[1:]
 	}
 	return p.merges

@@ -21,7 +21,8 @@ type reconfigurer struct {
 	isClean   []bool   // by node: the piece below it could not be improved, and nothing near has changed since
 }
 
-// newReconfigurer returns a reconfigurer, which replaces pieces of w of at most maxTables tables by their optimal trees.
+// newReconfigurer returns a reconfigurer, whose run replaces pieces of w by their optimal trees. A piece has at most maxTables tables, and
+// not more than maxOptimal.
 func newReconfigurer(w *workingTree, objective objective, maxTables int) *reconfigurer {
 	return &reconfigurer{
 		tree:      w,
@@ -68,10 +69,10 @@ func (r *reconfigurer) run(maxMoves int64) {
 
 // improvePiece replaces the piece below node v by the optimal tree, if that is cheaper, and reports whether it did. A piece is the part of
 // the tree from v down to a few nodes, the border, and the optimal tree is over the tables of these nodes. It leaves pieces of two tables,
-// and pieces whose log2 price is below minPrice.
+// which have one tree only, and pieces whose log2 price is below minPrice, since little can be saved there.
 func (r *reconfigurer) improvePiece(v int32, minPrice log2Fixed) bool {
 	tree := r.tree
-	r.collectPiece(v)
+	r.collectPiece(v) // sets r.border, and r.merges to the merges of the piece
 	if len(r.border) < 3 {
 		return false
 	}
@@ -94,7 +95,7 @@ func (r *reconfigurer) improvePiece(v int32, minPrice log2Fixed) bool {
 	for _, x := range r.merges {
 		priceBefore += float64(r.objective.relativePrice(tree.unionSize[x], tree.size[x], base))
 	}
-	isCheaper := priceAfter < priceBefore*(1-0x1p-20)
+	isCheaper := priceAfter < priceBefore*(1-0x1p-20) // by more than rounding
 	if !isCheaper {
 		return false
 	}

@@ -56,13 +56,13 @@ func newRefinement(g *hypergraph, side []uint8, maxSide int64, pace *pace.Pace) 
 	return f
 }
 
-// gainOf returns the gain of v: the cost of the nets that are no longer cut if v moves to the other side, less the cost of the nets that
-// are cut only then. countOn[s][net] is the number of the net's vertices on side s.
+// gainOf returns the gain of v, the cost that is saved if v moves to the other side: the cost of the nets that are no longer cut then,
+// less the cost of the nets that are cut only then. countOn[s][net] is the number of the net's vertices on side s.
 func (f *refinement) gainOf(v int32) log2Fixed {
 	side := f.side[v]
 	var gain log2Fixed
 	for _, net := range f.hypergraph.netsOf[v] {
-		// A net whose only vertex is v counts as both.
+		// A net whose only vertex is v meets both conditions, and its costs cancel.
 		if isAloneOnSide := f.countOn[side][net] == 1; isAloneOnSide {
 			gain += f.hypergraph.cost[net]
 		}

@@ -125,8 +125,9 @@ func (s *slicedTree) bestSlice(o *objective) int32 {
 	return choice
 }
 
-// removeSlices makes sliced indices whole again, those of the largest dimensions first. It does so for an index if no result of a merge is
-// over the limit of o then and the price of all slices falls.
+// removeSlices makes sliced indices whole again: they are no longer fixed in each slice. It tries the sliced indices one after the other,
+// those of the largest dimensions first. An index becomes whole if no result of a merge is over the limit of o then and the price of all
+// slices falls.
 func (s *slicedTree) removeSlices(o *objective) {
 	order := slices.Clone(s.sliced)
 	slices.SortStableFunc(order, func(a, b int32) int { // −1 if a has the larger dimension

@@ -102,8 +102,9 @@ func newWalker(ctx context.Context, h Hypergraph, order []int, yield func(*Step)
 	return w
 }
 
-// walk puts the tensors of h into buckets and eliminates bucket after bucket. The scope of a table has positions in the order in place of
-// indices, ascending, and the table is in the bucket of the first.
+// walk puts the tensors of h into buckets and eliminates bucket after bucket. A table's scope has the positions of its indices in the
+// order, ascending, in place of the indices. The table is in the bucket of its first position: the index there is the first of its indices
+// to be summed out. walk ends early without an error if yield returned false.
 func (w *walker) walk(h Hypergraph) error {
 	// The scopes of all tensors are parts of one list.
 	entries := 0

@@ -55,13 +55,14 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 		liveEntries = finite(liveEntries + s.tensorSize[i])
 		c.SliceFlops = finite(c.SliceFlops + s.presumFlops[i])
 	}
-	c.PeakBytes = finite(8 * liveEntries)
+	c.PeakBytes = finite(8 * liveEntries) // 8 bytes an entry
 
 	// Merges: merge k makes table Leaves+k.
 	for k, inputs := range t.Merges {
 		result := t.Leaves + k
 		c.Width = max(c.Width, s.unionCount[k]-1)
 		c.Log2Table = max(c.Log2Table, s.log2Size(result))
+		// A product for each entry of the union, and an addition for each of them beyond the first of a sum.
 		c.SliceFlops = finite(c.SliceFlops + finite(s.unionSize[k]+(s.unionSize[k]-s.size[result])))
 		c.Writes = finite(c.Writes + s.size[result])
 

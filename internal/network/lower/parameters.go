@@ -164,7 +164,7 @@ func parameterPositions(t tensor.Tensor) [][]int {
 		s := &symmetricSum{dims: t.Shape, levels: t.Levels, terms: []tensor.SymmetryRankOne{{Alpha: 1, S: t.Values}}}
 		// The weight 1 of the term is no parameter: the values begin at 0, as if the weight were parameter −1.
 		lists := s.parameterPositions([]int{-1})
-		lists[len(lists)-1] = nil
+		lists[len(lists)-1] = nil // the last table has the weight
 		return lists
 	case *tensor.SymmetryCP:
 		first := make([]int, len(t.Terms)) // by term: its first parameter

@@ -33,7 +33,7 @@ func decomposeChain(dims []int, t *table, positionInOrder []int) (c decompositio
 	// Before index 0 there is one state, and after the last index, too.
 	c.kind = chainKind
 	arity := len(scope)
-	err := t.factorError(arity)
+	err := t.factorError(arity) // of the entries of each table of the chain
 	states := [][]float64{data}
 	blockSize := len(data) // entries of the table over the indices after index k
 	chainSize := 0         // entries of the chain's tables
@@ -64,11 +64,11 @@ type step struct {
 	gain        float64 // the entries that remain after the step are gain times the continuation of state to
 }
 
-// nextStates returns the states of the next counter of a chain, and the steps to them. A state is given by its continuation: the entries of
-// the table over the remaining indices, up to a factor. If the next index, with d values, is fixed at x, block x of blockSize entries of
-// the continuation remains. Blocks that are proportional to each other lead to one state. Its continuation is the first of them, divided by
-// its largest entry. A block of zeros has no step. ok is false if there are more than maxStates states, or if the division would lose an
-// entry.
+// nextStates returns the states of the next counter of a chain, and the steps to them. A state is given by its continuation: the entries
+// of the table over the remaining indices, up to a factor. The next index has d values. If it is fixed at value x, block x of the
+// continuation, with blockSize entries, remains. Blocks that are proportional to each other lead to one state. The continuation of that
+// state is the first of these blocks, divided by its largest entry, the gain. A block of zeros has no step. ok is false if there are more
+// than maxStates states, or if the division would lose an entry.
 func nextStates(states [][]float64, d, blockSize int) (next [][]float64, steps []step, ok bool) {
 	for s, continuation := range states {
 		for x := range d {

@@ -139,7 +139,8 @@ func (p *partition) membership() []float64 {
 // representatives returns the matrix of the first row (mode 0) or column (mode 1) of every class. data is the partitioned matrix of the
 // given shape.
 func (p *partition) representatives(data []float64, shape []int) []float64 {
-	offsets := [][]int{make([]int, shape[0]), make([]int, shape[1])} // by mode of the result and position: the offset in data
+	// offsets has, by mode of the result and position: what the position adds to the offset in data.
+	offsets := [][]int{make([]int, shape[0]), make([]int, shape[1])}
 	row, entry := strideOf(shape, p.mode)
 	for k := range offsets[1-p.mode] {
 		offsets[1-p.mode][k] = k * entry

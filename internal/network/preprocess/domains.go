@@ -191,13 +191,13 @@ func clearedBools(b []bool, n int) []bool {
 	return b
 }
 
-// commit makes the removals on the trail final: the indices lose these values, and their tables the entries. If an index has no value left,
-// the expression is 0, and commit reports that instead.
+// commit makes the removals on the trail final: the indices lose these values, and their tables the entries. If an index has no value
+// left, the expression is 0; then commit reports that and takes the removals back. If the pace ends, the expression is of no use any more.
 func (d *domains) commit() {
 	e := d.expression
 	if d.emptyIndex >= 0 {
-		var culprit *source // the tables of the given expression that took its last value
-		if d.emptyingTable >= 0 {
+		var culprit *source       // the tables of the given expression that took its last value
+		if d.emptyingTable >= 0 { // else an assumption or several tables took it
 			culprit = e.tables[d.emptyingTable].source
 		}
 		e.report.Zero = newReason(d.emptyIndex, culprit)

@@ -70,11 +70,12 @@ func partsOf(net *btn.Network) []part {
 	return parts
 }
 
-// smallestContradiction returns a subset of parts that is needed to make the network 0 together with base: without any one of them it is
-// not known to be 0. The network with base and all of parts is 0. The result is empty if base alone makes it 0. added are the parts of base
-// that were added since base was last found not to make it 0; if there are none, base is not tested again. It is the algorithm QuickXplain:
-// it halves the parts, finds those of the second half that are needed beside the first, and then those of the first half that are needed
-// beside these.
+// smallestContradiction returns a smallest list of parts that make the network 0 together with base: without any one of them it is not
+// known to be 0. The network with base and all of parts must be 0. The result is empty if base alone makes it 0. added are the parts that
+// were last added to base. If there are none, base is known not to make it 0 and is not tested, unless it is empty.
+//
+// It is the algorithm QuickXplain. It halves the parts, finds the parts of the second half that are needed beside base and the first half,
+// and then the parts of the first half that are needed beside base and the needed parts of the second.
 func smallestContradiction(ctx context.Context, net *btn.Network, base, added, parts []part) ([]part, error) {
 	if len(added) > 0 || len(base) == 0 {
 		baseIsZero, err := isZero(ctx, net, base)

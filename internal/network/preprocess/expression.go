@@ -148,8 +148,8 @@ func (e *expression) removeFixedModes(n int) {
 	t.scope = scope
 }
 
-// smallestTableWith returns the table with the fewest entries whose scope contains scope, or −1 if there is none. Table excluded is not
-// considered.
+// smallestTableWith returns the table with the fewest entries whose scope contains scope, or −1 if there is none. scope must not be empty.
+// Table excluded is not considered.
 func (e *expression) smallestTableWith(scope []int, excluded int) int {
 	rarest := scope[0] // the index in the fewest tables
 	for _, i := range scope {
@@ -158,9 +158,9 @@ func (e *expression) smallestTableWith(scope []int, excluded int) int {
 		}
 	}
 
-	smallest, mask := -1, indexMask(scope)
+	smallest, mask := -1, indexMask(scope) // bit i%64 for each index i
 	for _, n := range e.tablesOf[rarest] {
-		lacksIndex := e.indexMasks[n]&mask != mask // a quick test, which does not find all
+		lacksIndex := e.indexMasks[n]&mask != mask // a quick test, which misses an index whose bit another index of the table has
 		if n == excluded || lacksIndex || !containsAll(e.tables[n].scope, scope) {
 			continue
 		}

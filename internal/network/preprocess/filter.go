@@ -17,8 +17,9 @@ type filter struct {
 	sharedCount []int // scratch of carryZeros: by table, the number of indices that it shares with one table; else 0
 }
 
-// carryZeros carries the zeros of table n over to the tables that share two or more indices with it: an entry becomes 0 if table n has only
-// zeros for its values of the common indices. It skips tables for which the budget does not suffice.
+// carryZeros carries the zeros of table n over to the tables that share two or more indices with it. An entry of such a table becomes 0 if
+// table n has only zeros for the values of the common indices at that entry. budget is the number of entries that may still be looked at;
+// it ends after a few tables, and the rest is skipped.
 func (f *filter) carryZeros(e *expression, n int) {
 	t := e.tables[n]
 	if t == nil || t.isFull(e.dims) {
@@ -48,7 +49,7 @@ func (f *filter) carryZeros(e *expression, n int) {
 	slices.Sort(neighbours)
 	for _, u := range neighbours {
 		neighbour := e.tables[u]
-		nonzeros := len(t.support(e.dims).tuples) / len(t.scope)
+		nonzeros := len(t.support(e.dims).tuples) / len(t.scope) // tuples has len(t.scope) values for each entry that is not 0
 		f.budget -= nonzeros + len(neighbour.data)
 		if f.budget < 0 {
 			continue
@@ -60,8 +61,8 @@ func (f *filter) carryZeros(e *expression, n int) {
 	}
 }
 
-// zeroUnsupported sets those entries of t to 0 for whose values of the common indices other has only zeros. It returns the number of
-// entries that were not 0 before.
+// zeroUnsupported sets an entry of t to 0 if the table other has only zeros at the entry's values of the common indices. It returns the
+// number of entries that were not 0 before.
 func (t *table) zeroUnsupported(dims []int, other *table) (removed int) {
 	var common, rest []int // indices of t, with and without other
 	for _, i := range t.scope {
@@ -105,7 +106,7 @@ func (t *table) zeroUnsupported(dims []int, other *table) (removed int) {
 		}
 		for _, offset := range restOffsets {
 			if t.data[base+offset] != 0 {
-				t.ownData()
+				t.ownData() // copies t.data before the first change if another table shares it
 				t.data[base+offset] = 0
 				removed++
 			}

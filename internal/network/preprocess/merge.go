@@ -62,7 +62,8 @@ func sumPrivateIndices(e *expression, n int, sums elimination) (isReplaced bool)
 }
 
 // multiplyInto multiplies table container by table n, whose scope is part of the container's, and removes table n. It does nothing if a
-// product would leave the range of float64. err bounds the relative error of entries, in units of 2^-53.
+// product would leave the range of float64. err bounds the relative error of a table's entries, in units of 2^-53: the errors of the two
+// tables add up, and the product adds one rounding. A product with a power of two is not rounded.
 func multiplyInto(e *expression, container, n int) {
 	big, small := e.tables[container], e.tables[n]
 	data, ok := multiplyEntries(big.data, small.data, big.shape(e.dims), sumproduct.AxisStrides(e.dims, small.scope, big.scope))
@@ -70,6 +71,7 @@ func multiplyInto(e *expression, container, n int) {
 		return
 	}
 
+	// If an earlier rounding is in the tables, one more is counted anyhow.
 	isExact := big.err == 0 && small.err == 0 && (arePowersOfTwo(big.data) || arePowersOfTwo(small.data))
 	big.err += small.err
 	if !isExact {

@@ -114,8 +114,8 @@ func (r *origins) recordAlias(y, x int, f []int) {
 }
 
 // recordSum records that index i was summed out. conditional has a row P(i | parent), over the remaining values of i, for every remaining
-// value of the index parent. If parent is −1, it has one row, P(i). It is nil if it is not known. The origin has the same for all values of
-// the given expression; removed ones have probability 0.
+// value of the index parent. If parent is −1, it has one row, P(i). It is nil if it is not known. The record, Origin.Conditional, is over
+// all values that i and parent have in the given expression; removed values have probability 0.
 func (r *origins) recordSum(i, parent int, conditional []float64) {
 	o := Origin{Index: parent}
 	parentValues, parentDim := []int{0}, 1

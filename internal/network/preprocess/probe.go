@@ -145,10 +145,11 @@ func (c *consequences) reset() {
 	c.removed, c.followers = c.removed[:0], c.followers[:0]
 }
 
-// addRemoval counts that the value p is removed under one more value of the probed index. If isFollower, it adds the index of p to the
-// followers: it has one value left.
+// addRemoval counts that the value p is removed under one more value of the probed index. removed lists the values that were counted at
+// least once. isFollower tells that the index of p has one value left, so that it may be a function of the probed index; then addRemoval
+// adds it to the followers.
 func (c *consequences) addRemoval(p position, isFollower bool) {
-	for len(c.removalCount[p.index]) <= p.value {
+	for len(c.removalCount[p.index]) <= p.value { // make the list long enough
 		c.removalCount[p.index] = append(c.removalCount[p.index], 0)
 	}
 	count := &c.removalCount[p.index][p.value]

@@ -49,8 +49,8 @@ func multiplyEntries(a, b []float64, shape, strides []int) (data []float64, ok b
 //	data[o] = Σ_s Π_k tables[k][o, s]
 //
 // out and sum together are all indices of the tables. isSigned tells that entries may be below 0. err bounds the relative error of the
-// result, in units of 2^-53. ok is false if a product that is not 0, or a part of one, is tiny or infinite, and if terms of both signs
-// cancel and were rounded.
+// result, in units of 2^-53. ok is false in two cases: a product that is not 0 is tiny or infinite, or becomes so on the way; or terms of
+// both signs cancel, although they were rounded, so that the error bound becomes too large.
 func sumProduct(
 	dims []int, tables []*table, out, sum []int, isSigned bool,
 ) (data []float64, err float64, ok bool) {
@@ -61,7 +61,7 @@ func sumProduct(
 		err += t.err
 	}
 
-	// The walk goes over all values of out and sum, the last index fastest. walk.At[k] is the position of the entry in factors[k].
+	// The walk goes over all values of out and sum, the last index fastest. walk.Position[k] is the position of the entry in factors[k].
 	walk := sumproduct.NewWalk(dims, append(slices.Clone(out), sum...), scopes...)
 	termCount := sumproduct.Size(dims, sum) // of each entry of the result
 	data = make([]float64, sumproduct.Size(dims, out))
@@ -76,6 +76,7 @@ func sumProduct(
 				smallest = min(smallest, math.Abs(p))
 			}
 			isOutOfRange := smallest < tiny || p-p != 0 // p−p is NaN for an infinite p
+			// A product that is 0 because a factor is 0 is exact.
 			if isOutOfRange && (p != 0 || !hasZeroFactor(factors, walk.Position)) {
 				return nil, 0, false
 			}
@@ -89,7 +90,7 @@ func sumProduct(
 
 		// Exact factors whose terms cancel are summed once more, rounded once.
 		if err == 0 && terms.hasCancelled(total) && len(factors) <= maxExactFactors {
-			walk.Seek(o * termCount)
+			walk.Seek(o * termCount) // back to the first term of this entry
 			total = exactSum(walk, factors, termCount)
 			terms.absoluteSum = math.Abs(total) // no cancellation: the sum is rounded once
 			if total != 0 && terms.absoluteSum < tiny {

@@ -56,9 +56,10 @@ func factorOutMode(e *expression, n, k int) bool {
 	return true
 }
 
-// vectorFactor returns u and T' with T(x, others) = u(x)·T'(others), where x is the k-th index of t. Entry (outer, x, inner) of t is
-// data[(outer*d + x)*stride + inner], where d is the dimension of x. T', the quotient, is the slice of t at the value of x of the largest
-// entry. isExact is true if all slices are equal, to the bit, and were not rounded. ok is false if there is no such product or if t is 0.
+// vectorFactor returns u and T' with T(x, others) = u(x)·T'(others) within rounding, where x is the k-th index of t. Entry (outer, x,
+// inner) of t is data[(outer*d + x)*stride + inner], where d is the dimension of x. A slice of t is its entries at one value of x. T', the
+// quotient, is the slice that has the largest entry. isExact is true if all slices are equal, to the bit, and were not rounded. ok is
+// false if there is no such product or if t is 0.
 func (t *table) vectorFactor(dims []int, k int) (u, quotient []float64, isExact, ok bool) {
 	d := dims[t.scope[k]]
 	stride := sumproduct.Size(dims, t.scope[k+1:])

@@ -77,10 +77,11 @@ func (e *expression) replaceTable(n int, d decomposition) {
 	}
 }
 
-// simplify returns the simplest expression of the value of e. It applies the rules to e, and also to e with tables replaced by
-// decompositions, and returns the result that is the cheapest to contract along the min-fill order. It looks for structure before tables
-// are multiplied, and only if the contraction costs much. A decomposition into classes of values is taken without a comparison of costs,
-// since contraction trees gain from it and orders do not. e itself is of no use afterwards.
+// simplify returns the simplest expression of the value of e. It applies the rules to a copy of e. If the contraction of the result still
+// costs much, it also tries e with tables replaced by decompositions: smaller tables with hidden indices. It looks for these before the
+// rules multiply tables, which would hide them. Of the results it returns the one that is the cheapest to contract along the min-fill
+// order. But a decomposition into classes of values is taken without a comparison, since contraction trees gain from it and orders do not.
+// e itself is of no use afterwards.
 func simplify(ctx context.Context, e *expression, o Options, p *pace.Pace) (*expression, error) {
 	if e.report.Zero == nil {
 		newDomains(e, p).propagate()
@@ -92,7 +93,7 @@ func simplify(ctx context.Context, e *expression, o Options, p *pace.Pace) (*exp
 		return e, p.Err()
 	}
 
-	// Without structure.
+	// Without structure. e keeps its tables for the next steps.
 	best := e.clone()
 	reduce(best, o, p)
 	_, flops, err := minFillFlops(ctx, best, p)
@@ -101,7 +102,7 @@ func simplify(ctx context.Context, e *expression, o Options, p *pace.Pace) (*exp
 	}
 
 	// With classes of values.
-	if o.Classes && (flops >= classFlops || o.always) && decomposeAllClasses(e, p) {
+	if o.Classes && (flops >= classFlops || o.always) && decomposeAllClasses(e, p) { // it replaces tables of e
 		best = e.clone()
 		reduce(best, o, p)
 		if _, flops, err = minFillFlops(ctx, best, p); err != nil {
@@ -179,8 +180,9 @@ type candidate struct {
 	decomposition
 }
 
-// findCandidates returns a chain, or else a star, for every table of e that can be written so, sorted by arity. It looks at tables of
-// minArity indices and more, within limits of their entries.
+// findCandidates returns a decomposition, a chain or else a star, for every table of e that has one, sorted by the number of indices
+// (arity). It looks at tables of minArity indices and more. It skips tables with which the entries looked at would exceed maxEntriesTried.
+// A star takes an operation for each entry and index; it does not look for stars with which these would exceed maxEntriesForStar.
 func findCandidates(ctx context.Context, e *expression, p *pace.Pace) ([]candidate, error) {
 	order, _, err := minFillFlops(ctx, e, p)
 	if err != nil {

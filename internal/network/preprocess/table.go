@@ -32,8 +32,8 @@ func (t *table) ownData() {
 	}
 }
 
-// normalise divides the entries of t by 2^exp, so that the largest absolute value is in [1, 2), and returns exp. If all are 0, or if small
-// entries would be lost, it changes nothing and returns 0.
+// normalise divides the entries of t by 2^exp, so that the largest absolute value is in [1, 2), and returns exp. If all entries are 0, if
+// small entries would become tiny, or if |exp| is above 1000, it changes nothing and returns 0.
 func (t *table) normalise() (exp int) {
 	smallest, largest := absoluteRange(t.data)
 	isNormal := largest >= 1 && largest < 2
@@ -46,7 +46,7 @@ func (t *table) normalise() (exp int) {
 	if math.Abs(float64(-exp)) > 1000 || smallest*math.Ldexp(1, -exp) < tiny {
 		return 0
 	}
-	t.ownData()
+	t.ownData() // copies t.data if another table shares it
 	floats.Shift(t.data, -exp)
 	return exp
 }
@@ -107,8 +107,8 @@ func (t *table) keepAlive(dims []int, isAlive [][]bool) {
 	t.ownsData = true
 }
 
-// replaceIndex replaces index y of t by index x: the entry at a value v of x is the one at y = f[v]. If t has x already, y is removed, and
-// the entries with x = v and y = f[v] stay.
+// replaceIndex replaces index y of t by index x, of which y is a function f: the new entry at value v of x is the old entry at y = f[v].
+// If t has x already, y is removed, and of the entries at x = v the one at y = f[v] stays.
 func (t *table) replaceIndex(dims []int, y, x int, f []int) {
 	var scope []int
 	var offsets [][]int // by mode of the new table: what each value adds to the position in t.data
@@ -139,7 +139,7 @@ func (t *table) replaceIndex(dims []int, y, x int, f []int) {
 		offsets = append(offsets, modeOffsets)
 	}
 
-	t.data = gather(t.data, offsets)
+	t.data = gather(t.data, offsets) // the entry at each combination of positions is the old one at the sum of its offsets
 	t.ownsData = true
 	t.scope = scope
 	t.hasNewScope = true

@@ -34,15 +34,15 @@ func Form[T any](ctx context.Context, p *Problem, slot, variant any, build func(
 	return FormIn(ctx, &p.forms, slot, variant, build)
 }
 
-// FormOfBase returns a form of the network without evidence. It is like Form, but the form is common to all problems of one Shared with the
-// same base. If the problem has no Shared, the form is built in each call and not kept.
+// FormOfBase returns a form of the network without evidence, p.Base. It is like Form, but the form is kept by p.shared, in common for all
+// problems of one Shared with the same base. If the problem has no Shared, the form is built in each call and not kept.
 func FormOfBase[T any](ctx context.Context, p *Problem, slot any, build func() (T, error)) (T, error) {
 	if p.shared == nil {
 		return build()
 	}
 	return FormIn(ctx, &p.shared.bases, slot, p.Base, func() (T, error) {
 		p.forms.mu.Lock()
-		p.forms.startedBuilds++
+		p.forms.startedBuilds++ // the build counts for this problem, too
 		p.forms.mu.Unlock()
 		return build()
 	})

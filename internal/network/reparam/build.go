@@ -219,7 +219,8 @@ func (b *builder) makeVariablesCores(weights [][]float64) {
 }
 
 // variableTensor returns the tensor Σ_x w(x) ⊗_ℓ A_ℓ[x, :] of variable i over the legs ℓ with the maps A_ℓ, in CP form with one term per
-// value x. A vector list that is nil stands for the identity.
+// value x. The vectors of the terms on a leg are the rows of its map. A vector list that is nil stands for the identity, as does a map
+// that is nil. The tensor shares memory with w and the maps.
 func (b *builder) variableTensor(i int, w []float64, legs []int) *tensor.CP {
 	cp := &b.links.Make(1)[0]
 	cp.Shape, cp.Weights, cp.Vectors = b.ints.Make(len(legs)), w, b.identities[:len(legs):len(legs)]

@@ -80,8 +80,8 @@ func (e *Expression) CheckFit() error {
 	return fault.New(fault.Unsupported, "%w: %s", ErrSpan, e.Unfit)
 }
 
-// Absolute returns e with the absolute value of every entry and of the scale. Its value is the sum of the absolute values of the terms of
-// e.
+// Absolute returns e with the absolute value of every entry and of the scale. The value of the result is the sum of the absolute values of
+// the terms of e. Tables are not marked as Rounded.
 func (e *Expression) Absolute() *Expression {
 	absolute := *e
 	absolute.Scale = e.Scale.Abs()

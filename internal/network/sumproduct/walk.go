@@ -40,8 +40,8 @@ func NewWalk(dims, axes []int, scopes ...[]int) *Walk {
 	return w
 }
 
-// Next goes to the next combination of values, the last axis fastest, and from the last combination to the first. It updates the position
-// Position in every table.
+// Next goes to the next combination of values, the last axis fastest, and from the last combination to the first. In every table t it
+// moves Position[t] to the entry of the new combination.
 func (w *Walk) Next() {
 	for axis := len(w.dims) - 1; axis >= 0; axis-- {
 		w.Values[axis]++
