@@ -28,7 +28,7 @@ func Gauge(m, v []float64) (a, inverse []float64) {
 			row[x] = column[x] - component*v[x]
 			squaredNorm += row[x] * row[x]
 		}
-		// Scale both so that they have the same norm.
+		// Scale row and column, of the norms n and 1, so that both have the norm √n.
 		factor := math.Sqrt(math.Sqrt(squaredNorm))
 		for x := range d {
 			row[x] /= factor

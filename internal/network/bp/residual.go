@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// residualRound makes a round of the residual schedule, which always visits the index with the largest residual, and returns the largest
-// change that an entry of a message would still have. The residual of an index is the sum, over the messages sent by other indices to its
-// tables since its last visit, of the largest change of an entry. The round ends after as many updates as pairsPerRound pairs of sweeps
-// have, or if all residuals are far below the tolerance. For a contradiction the change is +Inf.
+// residualRound makes a round of the residual schedule, which always visits the index with the largest residual. It returns the largest
+// change that an entry of a message would still have. The residual of an index is a sum over the messages that other indices have sent to
+// its tables since its last visit: the largest change of an entry of each. The round ends after as many updates as pairsPerRound pairs of
+// sweeps have, or if all residuals are far below the tolerance. For a contradiction the change is +Inf.
 func (r *runner) residualRound(q *queue) (largestChange float64, err error) {
 	for i := range r.graph.expression.Dims {
-		q.raise(i, math.MaxFloat64)
+		q.raise(i, math.MaxFloat64) // every index is visited at least once
 	}
 	endUpdates := min(r.options.Updates, r.Updates+pairsPerRound*int64(len(r.graph.tableOf)))
 	for r.Updates < endUpdates && q.largest() > r.options.Tolerance/16 {
@@ -20,7 +20,7 @@ func (r *runner) residualRound(q *queue) (largestChange float64, err error) {
 			return math.Inf(1), err
 		}
 	}
-	err = r.measureChange()
+	err = r.measureChange() // it sets r.Change
 	return r.Change, err
 }
 

@@ -288,8 +288,9 @@ func (r *runner) updateIndex(i int, role role) (change float64, err error) {
 	return change, nil
 }
 
-// measureChange computes every message to an index from the others, without changing any. It sets Change to the largest difference of an
-// entry from the present message, and Converged. It sets Contradiction if a message is 0 for all values.
+// measureChange computes every message from a table to an index anew, without changing any. It sets Change to the largest difference of an
+// entry from the present message, and Converged to whether Change is within the tolerance. If a message is 0 for all values, it sets
+// Contradiction, and Change to +Inf. It counts as an update of each message.
 func (r *runner) measureChange() error {
 	change := 0.0
 	for k := range r.graph.tableOf {

@@ -34,8 +34,8 @@ func (s *State) setStart(o Options) error {
 // minGiven is the smallest weight of a value in a start from given distributions. If a value is impossible, the tables exclude it anyway.
 const minGiven = 0x1p-30
 
-// startFrom sets the messages to every index to its distribution. Weights below minGiven are raised to it. It returns an error
-// (fault.Internal) if the distributions do not fit the expression.
+// startFrom sets every message to an index to the given distribution of the index. Weights below minGiven are raised to it, so that no
+// value is excluded at the start. It returns an error (fault.Internal) if the distributions do not fit the expression.
 func (s *State) startFrom(distributions [][]float64) error {
 	if len(distributions) != len(s.graph.expression.Dims) {
 		return fault.New(fault.Internal, "bp: a start of %d indices, the expression has %d",
@@ -102,7 +102,7 @@ func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 		}
 	}
 
-	s.Updates = 0 // no message was updated by a run
+	s.Updates = 0 // without those that measureChange counts
 	return s, nil
 }
 

@@ -36,7 +36,7 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	if n.Variables == nil {
 		return nil, ErrNoVariables
 	}
-	conditioned.Directed = false
+	conditioned.Directed = false // weights are no longer 1
 	conditioned.Links = append([]Link(nil), n.Links...)
 	if err := ev.Validate(n.domainModel()); err != nil {
 		return nil, err
@@ -59,6 +59,7 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	for _, likelihood := range ev.Soft {
 		isExact := multiplyByLikelihood(weightsOf(likelihood.Var), likelihood.Weights)
 		if !isExact {
+			// Clip: n shares the list, which must not change.
 			conditioned.Rounded = append(slices.Clip(conditioned.Rounded), n.Variables[likelihood.Var].Link)
 		}
 	}

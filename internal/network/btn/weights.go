@@ -20,8 +20,9 @@ const (
 )
 
 // FitWeights returns numbers as weights w and an exponent exp, such that numbers[x] is w[x]·2^exp, exactly, and w[x] is of moderate size.
-// exp is 0 if all numbers are moderate already. Zeros stay zeros. The error wraps ErrRange if the non-zero numbers span more than 2^1400,
-// so that no exponent fits all: to lose the small ones silently would be wrong as soon as evidence excludes the large ones.
+// exp is 0 if all numbers are moderate already: none is above 2^moderateExp or below 2^minExp, and the largest is not below
+// 2^−moderateExp. Zeros stay zeros. The error wraps ErrRange if the non-zero numbers span more than 2^1400, so that no exponent fits all:
+// to lose the small ones silently would be wrong as soon as evidence excludes the large ones.
 func FitWeights(numbers []scaled.Number) (w []float64, exp int64, err error) {
 	w = make([]float64, len(numbers))
 
@@ -42,7 +43,7 @@ func FitWeights(numbers []scaled.Number) (w []float64, exp int64, err error) {
 
 	// Choose exp.
 	if high > moderateExp || high < -moderateExp || low < minExp {
-		// The largest number goes to 2^0, or as far above as keeps the smallest one at floorExp.
+		// The largest number goes to 2^0, or as far above 2^0 as keeps the smallest one at 2^minExp.
 		shiftedHigh := max(0, high-low+minExp)
 		if shiftedHigh > maxExp {
 			return nil, 0, fmt.Errorf("%w: they span a factor of 2^%d, at most 2^%d is supported",

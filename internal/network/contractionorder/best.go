@@ -97,8 +97,8 @@ func (s *greedySearch) tryFurtherOrders(maxMoves int64) error {
 	return nil
 }
 
-// tryRule makes the order of a greedy rule the best one if it costs fewer flops. Its cost is computed only up to the flops of the best one.
-// After an error there is no best order.
+// tryRule makes the order of a greedy rule the best one if it costs fewer flops than the best one so far. It computes the cost only until
+// it exceeds that. After an error there is no best order.
 func (s *greedySearch) tryRule(rule rule, seed uint64) error {
 	order, moves, err := greedyOrder(s.ctx, s.hypergraph, rule, seed)
 	s.movesSpent += moves

@@ -89,9 +89,10 @@ func (d *dissector) merge(a, b int) int {
 	return len(d.network.edges) + len(d.merges) - 1
 }
 
-// partHypergraph returns a hypergraph whose vertices are the given tensors. Its nets are the indices that two or more of them have; a net
-// lists the vertices with the index. The cost of a net is log2 of the dimension of its index. It is multiplied by openCost if other tensors
-// have the index, too: then an earlier split has cut it.
+// partHypergraph returns a hypergraph whose vertices are the given tensors, each of weight 1. Its nets are the indices that two or more of
+// the tensors have; a net lists the vertices with the index. The cost of a net is log2 of the dimension of its index. It is multiplied by
+// openCost if tensors outside the part have the index, too: then an earlier split has cut it. netOf is none for every index before and
+// afterwards.
 func (d *dissector) partHypergraph(tensors []int32) *hypergraph {
 	part := &hypergraph{weight: make([]int64, len(tensors))}
 	var indexOf []int32 // by net: its index
@@ -106,7 +107,7 @@ func (d *dissector) partHypergraph(tensors []int32) *hypergraph {
 			net := d.netOf[index]
 			part.nets[net] = append(part.nets[net], int32(i))
 		}
-		d.splitter.movesSpent += int64(32 * len(d.network.edges[t]))
+		d.splitter.movesSpent += int64(32 * len(d.network.edges[t])) // 32 elementary operations for each index
 	}
 
 	// Drop nets with one vertex, since no split cuts them, and nets without cost.

@@ -26,8 +26,9 @@ type network struct {
 func (n *network) hasEnded() bool { return n.ctx != nil && n.ctx.Err() != nil }
 
 // newNetwork returns the network of a hypergraph, whose index v has dimension dims[v] and whose tensor t has the indices edges[t]. It
-// leaves out indices of dimension 1, indices of a single tensor, and those for which isExcluded is true. The others get numbers, ascending
-// by dimension. In a bit set, number i is bit i%64 of word i/64, and each dimension begins a new word.
+// leaves out indices of dimension 1, indices of a single tensor, and those for which isExcluded is true. The remaining indices get
+// numbers, ascending by dimension. Sets of indices are bit sets: number i is bit i%64 of word i/64. Each dimension begins a new word, so
+// that log2 of the size of a set is a sum over its words.
 func newNetwork(dims []int, edges [][]int, isExcluded func(v int) bool) *network {
 	tensorCount := make([]int, len(dims)) // by index: the number of tensors that have it
 	for _, edge := range edges {

@@ -80,11 +80,12 @@ func (d *optimal) solve(o *objective) (total float64, base log2Fixed) {
 	return d.cost[all], base
 }
 
-// sumOverSubsets turns sizes by pattern, the exact set of tables that have an index, into sizes by subset m of the tables: unionSize
-// becomes H(m), log2 of the size of the indices that some table of m has, and closedSize becomes I(m), that of the indices that only tables
-// of m have. I(m) is the sum over all patterns inside m. H(m) is the sum over all patterns except those inside the complement of m.
+// sumOverSubsets turns sizes by pattern into sizes by subset of the tables. The pattern of an index is the exact set of tables that have
+// it. For a subset m, unionSize becomes H(m), log2 of the size of the indices that some table of m has, and closedSize becomes I(m), that
+// of the indices that only tables of m have. I(m) is the sum over all patterns inside m. H(m) is the sum over all patterns that are not
+// inside the complement of m.
 func (d *optimal) sumOverSubsets() {
-	// Sum over the patterns inside each m, for unionSize, too.
+	// Sum over the patterns inside each m, at first for unionSize, too. closedSize has no sizes of indices that tables outside have.
 	subsets := len(d.unionSize)
 	for bit := 1; bit < subsets; bit <<= 1 {
 		// After this round the entry of m is the sum over m and over m without any of its bits up to this one.
@@ -96,7 +97,7 @@ func (d *optimal) sumOverSubsets() {
 		}
 	}
 
-	// The total less the sum over the patterns inside m is H of the complement of m.
+	// The total less the sum over the patterns inside m is H of the complement of m. Each round does m and its complement.
 	total := d.unionSize[subsets-1]
 	for m := range subsets / 2 {
 		complement := subsets - 1 - m

@@ -44,9 +44,9 @@ type bisection struct {
 	pace       *pace.Pace // after it has ended hypergraphs are split anyhow, quickly
 }
 
-// split divides the vertices of g into two sides, so that few nets have vertices on both, and returns the side of every vertex, 0 or 1. It
-// joins vertices to groups, splits the smaller hypergraph of the groups, and refines that split with the vertices. If there are two
-// vertices or more, both sides have some, unless the pace has ended.
+// split divides the vertices of g into two sides, so that few nets have vertices on both sides, and returns the side of every vertex, 0 or
+// 1. It joins vertices to groups, splits the smaller hypergraph of the groups in the same way, and refines that split with the vertices.
+// If there are two vertices or more, either side has some, unless the pace has ended; then all may be on side 0.
 func (b *bisection) split(g *hypergraph) []uint8 {
 	if len(g.weight) <= maxDirect {
 		return b.splitDirectly(g)
@@ -55,7 +55,7 @@ func (b *bisection) split(g *hypergraph) []uint8 {
 		return make([]uint8, len(g.weight))
 	}
 	coarser, group := b.coarsen(g)
-	hasHardlyShrunk := len(coarser.weight)*20 > len(g.weight)*19
+	hasHardlyShrunk := len(coarser.weight)*20 > len(g.weight)*19 // by less than 5 %
 	if hasHardlyShrunk {
 		return b.splitDirectly(g)
 	}

@@ -87,7 +87,8 @@ func (p *pool) merge(a, b int32) int32 {
 	p.removeTable(a)
 	p.removeTable(b)
 
-	// The result has the indices of only a or only b, and those of both that a third table has. Scopes are sorted.
+	// The result has three kinds of indices: those that a has and b has not, those that b has and a has not, and the common ones that a
+	// third table has. a and b are no longer in tablesWith. Scopes are sorted.
 	scope := make([]int32, 0, len(restA)+len(restB))
 	for len(restA) > 0 && len(restB) > 0 {
 		switch v, u := restA[0], restB[0]; {

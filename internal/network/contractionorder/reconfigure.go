@@ -38,17 +38,18 @@ func newReconfigurer(w *workingTree, objective objective, maxTables int) *reconf
 const negligible = 0x1p-10
 
 // run replaces the piece below every merge by an optimal tree, from the leaves up, again and again until no piece gets cheaper. A piece is
-// the part of the tree from the merge down to a few nodes. It stops early if the moves of the tree (elementary operations) reach maxMoves
-// or the search ends. A merge is clean if its piece could not be improved and nothing near has changed since; it is skipped.
+// the part of the tree from the merge down to a few nodes. run stops early if the moves of the tree (elementary operations, those before
+// run included) reach maxMoves or if the search ends. A merge is clean if its piece could not be improved and nothing near has changed
+// since; it is skipped.
 func (r *reconfigurer) run(maxMoves int64) {
 	tree := r.tree
-	if len(tree.left) < 5 {
+	if len(tree.left) < 5 { // fewer than three leaves have one tree only
 		return
 	}
 
 	for hasChanged := true; hasChanged && tree.movesSpent < maxMoves; {
 		hasChanged = false
-		// Pieces with a log2 price below minPrice are not worth the work.
+		// Pieces with a log2 price below minPrice are not worth the work: their share of the total price is below negligible/nodes.
 		minPrice := tree.log2TotalPrice(&r.objective) + log2Float(negligible) - log2(uint64(len(tree.left)))
 		for _, v := range tree.postorder() {
 			isLeaf := tree.left[v] == none
@@ -131,8 +132,9 @@ func (r *reconfigurer) collectPiece(v int32) {
 	tree.movesSpent += int64(r.maxTables * r.maxTables)
 }
 
-// enterIndices passes the tables of the border of the piece below v and their indices to optimal, which finds the best tree over them.
-// Scopes are bit sets: bit b of word i stands for index 64·i + b. Bit j of pattern[index] is set if table j of the border has the index.
+// enterIndices passes the tables of the border of the piece below v and their indices to r.optimal, which finds the best tree over them.
+// Scopes are bit sets: bit b of word i stands for index 64·i + b. Bit j of pattern[index] is set if table j of the border has the index;
+// pattern is 0 before and afterwards.
 func (r *reconfigurer) enterIndices(v int32) {
 	tree := r.tree
 	r.optimal.reset(len(r.border))
@@ -153,7 +155,7 @@ func (r *reconfigurer) enterIndices(v int32) {
 		for _, x := range r.border {
 			union |= tree.scopeOf(x)[i]
 		}
-		for ; union != 0; union &= union - 1 {
+		for ; union != 0; union &= union - 1 { // bit by bit: the lowest one is removed at the end of each round
 			bit := lowestBit(union)
 			index := i<<6 + bit
 			isOpen := open[i]>>bit&1 != 0
@@ -216,16 +218,16 @@ func (r *reconfigurer) rebuildPiece(v int32) {
 	}
 }
 
-// setScope sets the scope and the size of node, a merge in the piece below root. Its table is the product of the tables border[j] for which
-// bit j of subset is set. The scope has the indices of these tables that another table has, too; the others are summed. Scopes are bit
-// sets: index 64·i + b is bit b of word i.
+// setScope sets the scope and the size of node, a merge in the piece below root. The table of node is the product of the tables border[j]
+// for which bit j of subset is set. Its scope has the indices of these tables that a table outside the subset has, too; the other indices
+// are summed. Scopes are bit sets: index 64·i + b is bit b of word i.
 func (r *reconfigurer) setScope(node, root int32, subset int) {
 	tree := r.tree
 	scope := tree.scopeOf(node)
 	clear(scope)
 
-	// scope becomes the union of the subset's scopes, and outside the union of all other scopes. For tables outside the piece, the scope of
-	// root does: it has those of their indices that the piece has.
+	// scope becomes the union of the subset's scopes, and outside the union of all other scopes. The scope of root stands for the tables
+	// outside the piece: it has the indices that they share with the piece.
 	copy(r.outside, tree.scopeOf(root))
 	for j, table := range r.border {
 		target := r.outside

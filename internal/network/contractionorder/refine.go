@@ -184,9 +184,10 @@ func (f *refinement) grow(seed int32) {
 	}
 }
 
-// improve makes one pass: it flips every vertex to the other side at most once, the largest gain first, even if the split gets worse for a
-// while. Then it undoes the flips after the best split. A split is better if less weight is above the limit of a side; if that is equal, if
-// the cut nets cost less. It reports whether the split is better than before. After the pace has ended it returns false.
+// improve makes one pass. It flips every vertex to the other side at most once, the largest gain first, even if the split gets worse for a
+// while; the gain of a vertex is the cost of the cut that its flip saves. Then it undoes the flips after the best split. Of two splits the
+// better one has less weight above the limit of a side (excess); if they have the same excess, it has the lower cost of cut nets. improve
+// reports whether the split is better than before. After the pace has ended it returns false.
 func (f *refinement) improve() bool {
 	f.queue = f.queue[:0]
 	for v := range f.gain {
@@ -208,7 +209,7 @@ func (f *refinement) improve() bool {
 		}
 
 		f.hasMoved[v] = true
-		f.flip(v)
+		f.flip(v) // it updates f.cut and the weights, and queues the vertices whose gains it changes
 		moved = append(moved, v)
 		if excess := f.excess(); excess < bestExcess || excess == bestExcess && f.cut < bestCut {
 			bestCut, bestExcess, bestLength = f.cut, excess, len(moved)

@@ -141,8 +141,8 @@ type search struct {
 	movesSpent int64       // so far, without those of trees under work
 }
 
-// newSearch returns a search that has no tree yet. It makes the merges that a good tree makes anyway (reduce); the search is about the
-// network of the tables that remain.
+// newSearch returns a search that has no tree yet. First it makes the merges that a good tree makes anyway (reduce): those that make no
+// table larger. The search is about the network of the tables that remain.
 func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
 	s := &search{ctx: ctx, hypergraph: h, options: o}
 	s.reduced = reduce(newSlicedNetwork(h, nil))
@@ -150,7 +150,7 @@ func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
 	s.network.ctx = ctx
 	s.movesSpent = s.reduced.movesSpent
 	s.objective = objective{
-		log2Write: log2Float(o.WriteCost - 1),
+		log2Write: log2Float(o.WriteCost - 1), // the flops of a merge count a write as one already
 		limit:     s.tableLimit(),
 		steepness: oneBit / 2, // a table 4 times as large as the limit doubles the price of its merge
 	}
@@ -224,8 +224,9 @@ func (s *search) fitIntoMemory() (Plan, error) {
 }
 
 // sliceUntilFits slices indices of the largest table of the best tree until the plan fits the memory or the search ends, and returns the
-// plan. After each index it replaces pieces of the tree by optimal trees, with the given number of moves. hasChanged is false if the plan
-// fits without slicing, or if no index is left to slice.
+// plan. After each index it replaces pieces of the tree by optimal trees, with the given number of moves (elementary operations).
+// hasChanged tells the caller whether to go on with the new tree. It is false if the plan fits without slicing; it is also false if no
+// index is left to slice, so that the plan does not fit.
 func (s *search) sliceUntilFits(moves int64) (plan Plan, hasChanged bool, err error) {
 	plan, err = s.bestPlan()
 	for err == nil && !s.fits(plan) && s.ctx.Err() == nil {

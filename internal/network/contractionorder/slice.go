@@ -78,8 +78,9 @@ func (s *slicedTree) sliceToLimit(o *objective, maxTables int, maxMoves int64) b
 }
 
 // bestSlice returns the index to be sliced next, or none if no result of a merge is over the limit of o. Candidates are the indices of the
-// results over the limit. It returns the candidate with which all slices together have the lowest price, including the penalty for results
-// that are still over the limit; of several the smallest number. Scopes are bit sets: index v is bit v%64 of word v/64.
+// results over the limit. It returns the candidate with which all slices together have the lowest price; of several the one with the
+// smallest number. The price includes the penalty for results that are still over the limit. If the search ends, it returns the best
+// candidate so far. Scopes are bit sets: index v is bit v%64 of word v/64.
 func (s *slicedTree) bestSlice(o *objective) int32 {
 	w := s.tree
 	candidates := make([]uint64, w.network.words)
@@ -94,7 +95,7 @@ func (s *slicedTree) bestSlice(o *objective) int32 {
 	}
 
 	// Prices are divided by 2^base, so that they are within the range of float64.
-	base := max(largestUnion-500*oneBit, 0)
+	base := max(largestUnion-500*oneBit, 0) // no union is above 2^500 then, which leaves room for penalties and sums
 	choice, lowestPrice := none, 0.0
 	for _, index := range appendMembers(candidates, nil) {
 		if w.network.hasEnded() {
@@ -120,7 +121,7 @@ func (s *slicedTree) bestSlice(o *objective) int32 {
 		if choice == none || price < lowestPrice {
 			choice, lowestPrice = index, price
 		}
-		w.movesSpent += int64(8 * (len(w.left) - w.leafCount()))
+		w.movesSpent += int64(8 * (len(w.left) - w.leafCount())) // 8 elementary operations for each merge
 	}
 	return choice
 }
@@ -142,7 +143,7 @@ func (s *slicedTree) removeSlices(o *objective) {
 		if candidate.tree.log2Largest() <= o.limit && candidate.log2Price(o) < s.log2Price(o) {
 			*s = *candidate
 		} else {
-			s.tree.movesSpent = candidate.tree.movesSpent // the work counts, too
+			s.tree.movesSpent = candidate.tree.movesSpent // those of s and of the trial, whose work counts, too
 		}
 	}
 }

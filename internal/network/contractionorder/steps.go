@@ -305,9 +305,10 @@ func (w *walker) stepMemory(length int) (*Step, []int) {
 	return w.reusedStep, w.reusedList[:length]
 }
 
-// eliminateFrom yields the steps that sum out the index at a position of the order. tables are all tables that have it. The same steps also
-// sum out the indices at following positions if only these tables have them. A plain walk multiplies all tables in one step. Otherwise
-// tables of the same scope, and pairs with a small product, are multiplied beforehand. goesOn is false if the walk ends.
+// eliminateFrom yields the steps that sum out the index at a position of the order. tables are all tables that have it. The last step also
+// sums out the indices at following positions if only these tables have them (countSummed). A plain walk multiplies all tables in one
+// step, and sums out one index. Otherwise tables of the same scope, and pairs with a small product, are multiplied before the last step.
+// Its output goes into the bucket of a later position. goesOn is false if the walk ends.
 func (w *walker) eliminateFrom(position int, tables []node) (goesOn bool) {
 	ok := true
 	if !w.isPlain {
@@ -339,9 +340,10 @@ func (w *walker) eliminateFrom(position int, tables []node) (goesOn bool) {
 	return ok && w.addNode(output)
 }
 
-// countSummed returns the number of indices that one step over scope sums out: the one at position, which is scope[0], and those directly
-// after it in the order, as long as the following holds for each. It is in the scope; no other table has it, so that its bucket is empty;
-// the output keeps at least minRunOutput entries; and the product of the summed dimensions is at most maxRunSummed.
+// countSummed returns the number of indices that one step over scope sums out. The first is the index at position, which is scope[0]. The
+// indices directly after it in the order follow, as long as three things hold for each of them. Only the tables of this step have it: it
+// is in scope and its bucket is empty. The output keeps at least minRunOutput entries. The product of the summed dimensions is at most
+// maxRunSummed.
 func (w *walker) countSummed(position int, scope []int32) int {
 	count := 1
 	outputSize := w.size(scope[1:])
@@ -357,8 +359,9 @@ func (w *walker) countSummed(position int, scope []int32) int {
 	return count
 }
 
-// mergeEqual multiplies tables of the same scope with each other, by steps of at most MaxOperands tables that sum no index. It returns the
-// products and the tables without an equal, by size. goesOn is false if the walk ends.
+// mergeEqual multiplies the tables of each scope with each other, by steps of at most MaxOperands tables that sum no index. It returns the
+// products, and the tables whose scope no other table has, all sorted by size. It reuses the memory of tables. goesOn is false if the walk
+// ends.
 func (w *walker) mergeEqual(tables []node) (merged []node, goesOn bool) {
 	slices.SortStableFunc(tables, bySize) // tables of the same scope are neighbours then
 	merged = tables[:0]
@@ -373,7 +376,8 @@ func (w *walker) mergeEqual(tables []node) (merged []node, goesOn bool) {
 			count := min(len(factors), MaxOperands-1)
 			inputs := append(append(w.inputs[:0], product), factors[:count]...)
 			var ok bool
-			if product, ok = w.yieldStep(inputs, product.scope, 0); !ok {
+			const sumsOut = 0
+			if product, ok = w.yieldStep(inputs, product.scope, sumsOut); !ok {
 				return nil, false
 			}
 			factors = factors[count:]

@@ -137,9 +137,9 @@ func (f *forests) strengthTo(i int, class int32) (sum float64) {
 	return sum
 }
 
-// isAcyclic reports whether spin i would close no cycle in a class that it is not in: its neighbours there, which are among
-// To[First[i]:First[i+1]], are in different trees. It marks the tree of one neighbour after the other, and looks whether the next neighbour
-// is in a tree that is marked. A spin is marked if lastCall has the number of this call.
+// isAcyclic reports whether spin i would close no cycle in a class that it is not in. This is so if no two of its neighbours in that class
+// are in one tree. The neighbours of i are To[First[i]:First[i+1]]. It marks the tree of one neighbour after the other, and looks whether
+// the next neighbour is in a tree that is marked. A spin is marked if lastCall has the number of this call.
 func (f *forests) isAcyclic(i int, class int32) bool {
 	neighbours := 0
 	for _, k := range f.To[f.First[i]:f.First[i+1]] {

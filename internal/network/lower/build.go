@@ -81,9 +81,10 @@ func BuildWide(ctx context.Context, net *btn.Network) (*sumproduct.Expression, e
 	return build(ctx, net, form{isWide: true})
 }
 
-// build returns net as an expression: it lays net out as raw tables in form f, and copies the entries of every raw table over values that
-// are not excluded, in the sequence of the tensors. It scales the largest entry of a table into [1, 2), unless the table has exponents, the
-// layout is wide, or small entries would lose digits. Tables without an index become factors of the expression's scale.
+// build returns net as an expression. It lays net out as raw tables in form f, and copies the entries of every raw table over values that
+// are not excluded, in the sequence of the tensors. It divides a table by a power of two, so that its largest entry is in [1, 2), and
+// multiplies the scale by that power. It does not do so if the table has exponents, if the layout is wide, or if small entries would lose
+// digits. Tables without an index become factors of the scale.
 func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expression, error) {
 	l, err := newLayout(ctx, net, f)
 	if err != nil {
@@ -101,7 +102,7 @@ func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expressio
 	var slab arena.Slab[float64]
 	for k, t := range l.tables {
 		l.tables[k] = nil // lets the collector free one table of a large network while the next is made
-		if t.isAbsorbed {
+		if t.isAbsorbed { // it was multiplied into another table
 			continue
 		}
 		if l.pace.Over(tableWork + int64(len(t.data))) {
@@ -112,7 +113,7 @@ func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expressio
 		exp := livingExponents(l, t)
 		mayBeScaled := exp == nil && !f.isWide && !wouldLoseDigits(data)
 		if mayBeScaled {
-			e.Scale = e.Scale.Mul(floats.Normalise(data))
+			e.Scale = e.Scale.Mul(floats.Normalise(data)) // it divides data and returns the power of two
 		}
 
 		// Without an index it is a number.

@@ -370,7 +370,7 @@ func quotientsBy(values []scaled.Number, gain scaled.Number) (quotients []float6
 			continue
 		}
 		quotient := v.Div(gain)
-		if quotient.Exp < -1000 {
+		if quotient.Exp < -1000 { // below tiny, 2^−1000
 			quotient = scaled.Make(math.Copysign(tiny, quotient.Mant), 0)
 			fits = false
 		}

@@ -278,9 +278,10 @@ func (l *layout) modesOfLegs() [][]tableMode {
 	return modes
 }
 
-// absorbMatrix notes that m, a matrix over (hidden index, leg), is to be applied to the mode of another table that is the same leg, target.
-// The mode becomes the hidden index, and m is no table of the expression any more. It returns false and changes nothing if m is no matrix
-// of a CP tensor, has more rows than columns, has maps itself, or if the table already has the hidden index.
+// absorbMatrix notes that m, a matrix over (hidden index, leg), is to be applied to the mode target of another table, which is the same
+// leg. The mode's node becomes the hidden index, and m is no table of the expression any more; pendingMaps keeps it until applyMaps. It
+// returns false and changes nothing if m is no matrix of a CP tensor, has more rows than columns (the table would grow), has matrices to
+// be applied itself, or if the table already has the hidden index.
 func (l *layout) absorbMatrix(m *rawTable, target tableMode) bool {
 	hidden := m.nodes[0]
 	if !m.isMatrix || m.dims[0] > m.dims[1] || m.pendingMaps != nil || l.hasIndex(target.table, hidden) {

@@ -159,8 +159,8 @@ func (l *layout) markPlainSupport(t *rawTable) {
 	}
 }
 
-// markLivingSupport marks the values of the entries of t that are not 0 and whose values are all alive, in supportBuffer, which has the
-// values of mode 0, then those of mode 1, and so on. t may be any table.
+// markLivingSupport looks for the entries of t that are not 0 and whose values are all alive, and marks their values in supportBuffer.
+// This list has the values of mode 0, then those of mode 1, and so on. t may be any table. If the context ends, the marks are incomplete.
 func (l *layout) markLivingSupport(t *rawTable) {
 	grid := l.livingGrid(t)
 	position := make([]int, len(grid.axes))

@@ -123,8 +123,9 @@ func quotients(block []float64, gain float64) (quotient []float64, ok bool) {
 	return quotient, true
 }
 
-// chainScope returns the scope of the k-th table of a chain over arity indices: counter k, index i, counter k+1. There is no counter before
-// the first table and none after the last. Counter k is hidden index k−1, and hidden index h is written as −1−h.
+// chainScope returns the scope of the k-th table of a chain over arity indices: counter k, index i, counter k+1. There is no counter
+// before the first table and none after the last. In the scope of a decomposition hidden index h is written as −1−h. Counter k is hidden
+// index k−1, so it is written as −k.
 func chainScope(i, k, arity int) []int {
 	counter, nextCounter := -k, -1-k
 	switch k {

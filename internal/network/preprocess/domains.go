@@ -157,9 +157,14 @@ nextEntry:
 	}
 }
 
-// reviseClause revises table n, which has one zero, as a clause has, at the values onlyZero. All values have support except these. If
-// exactly one index has another value alive, its value of the zero is removed. If no index has, those of all indices are removed. Nothing
-// is removed if a value of the zero is not alive, or if two indices have other values.
+// reviseClause revises table n, which is 0 for one combination of values only, onlyZero, as a clause is. All values but those of onlyZero
+// have support. Three cases:
+//
+// If a value of onlyZero is not alive, or if two indices have other values alive, every living value has support: nothing is removed.
+//
+// If exactly one index has other values alive, its value in onlyZero meets only the zero: it is removed.
+//
+// If no index has other values alive, the zero is the only living entry: all values of onlyZero are removed.
 func (d *domains) reviseClause(n int, onlyZero []int32) {
 	scope := d.expression.tables[n].scope
 	d.entriesRead += len(scope)
@@ -168,7 +173,7 @@ func (d *domains) reviseClause(n int, onlyZero []int32) {
 	begin, end := 0, len(scope) // the range of modes whose value is removed: all, or the one with other values
 	for k, i := range scope {
 		hasOthers := d.aliveCount[i] > 1
-		isSecond := hasOthers && end-begin < len(scope)
+		isSecond := hasOthers && end-begin < len(scope) // the range was narrowed before
 		if !d.isAlive[i][onlyZero[k]] || isSecond {
 			return
 		}

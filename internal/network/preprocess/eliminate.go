@@ -89,8 +89,9 @@ func (s elimination) eliminate(e *expression, i int) {
 }
 
 // resultScope returns the scope of the table that replaces tables when index i is summed out of their product: all their indices but i. ok
-// is true if that costs nothing: there is one table; or the result has at most maxEntries entries and is no larger than the largest of
-// tables, or lies inside another table.
+// is true if that costs nothing. This is so if there is one table; or if the result has at most maxEntries entries and is no larger than
+// the largest of tables; or if it has at most maxEntries entries and a table of e has all of its indices, so that it can be multiplied
+// into that table.
 func (s elimination) resultScope(e *expression, tables []*table, i int) (scope []int, ok bool) {
 	largest := 0 // entries of the largest table
 	for _, t := range tables {
@@ -117,7 +118,8 @@ func (s elimination) resultScope(e *expression, tables []*table, i int) (scope [
 	case size > s.maxEntries:
 		return nil, false
 	}
-	return scope, size <= largest || e.smallestTableWith(scope, -1) >= 0
+	const noTable = -1 // excluded from the search for one with all of scope
+	return scope, size <= largest || e.smallestTableWith(scope, noTable) >= 0
 }
 
 // conditionalOf returns P(i | parent) for an index i that only table t has, and the other index of t as its parent:

@@ -97,7 +97,8 @@ func smallestContradiction(ctx context.Context, net *btn.Network, base, added, p
 	return slices.Concat(neededOfFirst, neededOfSecond), err
 }
 
-// isZero reports whether simplification shows net to be 0 after all its parts but the given ones were replaced by ones.
+// isZero reports whether simplification shows net to be 0 after all its parts but the given ones were replaced by ones. For a variable's
+// link only the weights are replaced.
 func isZero(ctx context.Context, net *btn.Network, parts []part) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -65,11 +65,12 @@ func (e *expression) removeTable(n int) {
 	e.tables[n] = nil
 }
 
-// noteChange must be called when the entries or the scope of table n have changed. It removes modes of one value, scales the table so that
-// its largest entry is in [1, 2), and puts it on the agenda. A table without indices becomes a factor of the scale.
+// noteChange must be called when the entries or the scope of table n have changed. It removes modes of one value and puts the table on the
+// agenda. It divides the table by a power of two, so that its largest entry is in [1, 2), and multiplies the scale by that power. A table
+// without indices becomes a factor of the scale.
 func (e *expression) noteChange(n int) {
 	t := e.tables[n]
-	t.cachedSupport = support{}
+	t.cachedSupport = support{} // it is computed anew when it is needed
 	e.removeFixedModes(n)
 	if exp := t.normalise(); exp != 0 {
 		e.scale = e.scale.Mul(scaled.Make(1, int64(exp)))
@@ -82,9 +83,10 @@ func (e *expression) noteChange(n int) {
 
 	// A number.
 	e.scale = e.scale.Mul(scaled.FromFloat(t.data[0]))
-	e.scaleErr += t.err + 1
+	e.scaleErr += t.err + 1 // 1 for the rounding of the product
 	if t.data[0] == 0 && e.report.Zero == nil {
-		e.report.Zero = newReason(-1, t.source)
+		const noIndex = -1
+		e.report.Zero = newReason(noIndex, t.source)
 	}
 	e.removeTable(n)
 }

@@ -73,9 +73,10 @@ func remainingValues(original *sumproduct.Expression, e *expression, i int) []in
 }
 
 // Recover returns the marginal of index i of the given expression, computed from a marginal of the simplified one. marginals[j] is the
-// marginal of index j there. Only that of Origin[i].Index is needed, and only if its dimension is above 1. The result has an entry for
-// every value of the given expression; a value that was removed has probability 0. The error is ErrSummedOut if i was summed out because
-// Options did not keep it, and if Z is 0.
+// marginal of index j of the simplified expression. r.Origin[i] tells from which index i follows, and how: by a function (ValueOf) or by
+// conditional probabilities (Conditional). Only the marginal of that index is needed, and only if it has more than one value. The result
+// has an entry for every value of i in the given expression; a value that was removed has probability 0. The error is ErrSummedOut if the
+// origin has neither, that is, if i was summed out because Options did not keep it, or if Z is 0.
 func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 	if i < 0 || i >= len(r.Origin) {
 		return nil, fmt.Errorf("%w: no index %d, there are %d",
@@ -93,7 +94,7 @@ func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 	switch {
 	case originDim == 0:
 		return nil, fmt.Errorf("%w: index %d", ErrSummedOut, i)
-	case originDim == 1:
+	case originDim == 1: // its one value has probability 1
 	case o.Index >= len(marginals) || len(marginals[o.Index]) != originDim:
 		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries",
 			sumproduct.ErrExpression, i, o.Index, originDim)

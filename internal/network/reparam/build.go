@@ -195,8 +195,9 @@ func (b *builder) makeFactorsCores(weights [][]float64) {
 	}
 }
 
-// makeVariablesCores makes a link of every reparameterised factor and a core of every variable. A further leg joins the core to a link with
-// the weights of the variable. A variable without legs is only a link, without legs.
+// makeVariablesCores makes a link of every reparameterised factor and a core of every variable, a tensor with weights 1. A further leg
+// joins the core to another link, which has the weights of the variable. A variable without legs has no core: it is only the link of its
+// weights, without legs.
 func (b *builder) makeVariablesCores(weights [][]float64) {
 	b.net.Cores = []btn.Core{}
 	b.net.Links = make([]btn.Link, 0, len(b.factors)+len(weights))

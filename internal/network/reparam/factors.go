@@ -41,7 +41,7 @@ func (b *builder) addFactors(ctx context.Context) error {
 
 		// The tensor is t · 2^exp.
 		t, exp, err := reparameterise(f.Table, inverses)
-		if errors.Is(err, tensor.ErrUnsupportedMap) {
+		if errors.Is(err, tensor.ErrUnsupportedMap) { // f.Table is symmetric, so exp is 0
 			t = f.Table
 			for k := range maps {
 				maps[k] = btn.Identity()

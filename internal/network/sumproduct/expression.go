@@ -167,12 +167,13 @@ func (e *Expression) validateTable(t int, lastTable []int) error {
 	return nil
 }
 
-// CheckFinite returns nil if all entries of table t are finite. Otherwise it returns ErrNotFinite. The code is fault.BadInput for NaN, and
-// fault.Unsupported for an infinite entry, which may come from finite ones that were multiplied by masks. Time O(entries).
+// CheckFinite returns nil if all entries of table t are finite. Otherwise it returns ErrNotFinite. The code is fault.BadInput for NaN. It
+// is fault.Unsupported for an infinite entry, which may come from finite ones that were multiplied by masks (a mask has a factor for every
+// value of a variable). Time O(entries).
 func (e *Expression) CheckFinite(t int) error {
 	for k, x := range e.Tables[t].Data {
 		switch {
-		case x-x == 0: // finite: ∞ − ∞ is NaN
+		case x-x == 0: // finite, since ∞ − ∞ and NaN − NaN are NaN
 		case math.IsNaN(x):
 			return fault.New(fault.BadInput, "%w: table %d, entry %d is %g", ErrNotFinite, t, k, x)
 		default:

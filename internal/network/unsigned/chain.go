@@ -24,8 +24,8 @@ type Chain struct {
 	vectors [][][]float64 // by mode, term and value
 }
 
-// NewChain returns t as a weighted automaton without negative weights. ok is false if t is neither a ladder nor a parity. Cost as of
-// NewLadder.
+// NewChain returns t as a weighted automaton without negative weights. t must be a ladder (products that never decrease from term to term)
+// or a parity (0 for one parity of the values, a product for the other); otherwise ok is false. Cost as of NewLadder.
 func NewChain(t *tensor.CP) (c *Chain, ok bool) {
 	hasIdentity := slices.ContainsFunc(t.Vectors, func(v []float64) bool { return v == nil })
 	if len(t.Weights) < 2 || len(t.Weights) > maxTerms || hasIdentity {
@@ -38,7 +38,8 @@ func NewChain(t *tensor.CP) (c *Chain, ok bool) {
 		}
 	}
 
-	// A parity: the state is the parity of the values read so far. The last table is twice the weight for one of the parities.
+	// A parity: the state is the parity of the values read so far. The last table is 0 for one parity, and for the other one twice the
+	// weight of a term, since the two terms are equal there.
 	if c.parity, ok = NewParity(t.Weights, c.vectors); ok {
 		for k := range t.Shape {
 			c.Modes = append(c.Modes, k)
