@@ -48,9 +48,10 @@ func (s *State) isNumericalContradiction(allowed []float64) bool {
 	return s.Contradiction >= 0 && !s.Signed && allowed != nil
 }
 
-// rerunBounded runs belief propagation again with messages that exclude no allowed value: such entries stay at minAllowed or more. It is
-// called after a contradiction at an index that is due to the range of float64. The resulting messages are no fixed point, not even on a
-// tree. It returns an error that wraps sumproduct.ErrSpan if they contradict each other, too.
+// rerunBounded runs belief propagation again with messages that exclude no allowed value: the entries of allowed values stay at minAllowed
+// or more. It is called after a contradiction at an index that is due to the range of float64 only: small entries became 0. The resulting
+// messages are no fixed point, not even on a tree, so Converged becomes false. It returns an error that wraps sumproduct.ErrSpan if these
+// messages contradict each other, too.
 func (r *runner) rerunBounded(index int, isAllowed []float64) error {
 	r.isAllowed, r.Contradiction = isAllowed, -1
 	if err := r.setStart(r.options); err != nil {
@@ -67,9 +68,10 @@ func (r *runner) rerunBounded(index int, isAllowed []float64) error {
 	return nil
 }
 
-// allowedMessages tests a contradiction between entries ≥ 0 by arc consistency: belief propagation with entries and messages that are 0 or
-// 1, so that a value that messages exclude has no term in Z. The result has these messages, with 1 for each allowed value. It is nil if an
-// index has no allowed value (then Z = 0), if there is no contradiction, or if entries are below 0.
+// allowedMessages tests a contradiction between entries ≥ 0 by arc consistency: belief propagation in which every entry and message that
+// is not 0 is replaced by 1. A value that these messages exclude has no term in Z. isAllowed has the messages from tables to indices, with
+// 1 for each allowed value and 0 for the others. It is nil in three cases: if an index has no allowed value (then Z = 0), if s has no
+// contradiction, or if entries are below 0.
 func (s *State) allowedMessages(ctx context.Context) (isAllowed []float64, err error) {
 	if s.Contradiction < 0 || s.Signed {
 		return nil, nil

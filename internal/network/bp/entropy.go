@@ -34,7 +34,8 @@ func (s *State) HasNegativeEntropy() bool { return s.Entropy() < -1e-9*(1+math.A
 //
 //	Σ_x w(x) ln T[x] / Σ_x w(x),   w(x) = T[x] Π_i v_i[x_i]
 //
-// where v_i is the message from index i to the table. It is NaN if the sum of the weights is beyond the safe range of float64.
+// where v_i is the message from index i to the table. Entries that are 0 have the weight 0. It is NaN if the sum of the weights is beyond
+// the safe range of float64.
 func (s *State) meanLog(t int) float64 {
 	table, incidences := &s.graph.expression.Tables[t], s.graph.incidencesOfTable(int32(t))
 	walk := sumproduct.NewWalk(s.graph.expression.Dims, table.Scope) // walk.Values has the values of the present entry

@@ -129,8 +129,9 @@ func (g *graph) breadthFirst() (firstIndex []int32) {
 	return firstIndex
 }
 
-// numberIncidences numbers the incidences, pairs of a table and an index of its scope, index by index in the sequence of order, and by
-// table. It fills all lists about incidences. firstIndex has, by table, the index of its scope that comes first in order.
+// numberIncidences numbers the incidences, pairs of a table and an index of its scope. The incidences of one index have consecutive
+// numbers; the indices are in the sequence of order, and the tables of an index ascending. It fills all lists about incidences. firstIndex
+// has, by table, the index of its scope that comes first in order.
 func (g *graph) numberIncidences(firstIndex []int32) {
 	start, tables := g.tablesByIndex() // of index i: tables[start[i]:start[i+1]]
 	count := len(tables)
@@ -152,7 +153,7 @@ func (g *graph) numberIncidences(firstIndex []int32) {
 				g.role[k] = neverSent
 			case firstIndex[t] == i:
 				g.role[k] = sentBackwards
-			}
+			} // others keep the zero value, sentForwards
 			k++
 		}
 		g.endIncidence[i] = k

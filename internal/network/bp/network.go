@@ -140,8 +140,9 @@ func isClose(a, b []float64) bool {
 	return true
 }
 
-// gaugeMap returns the map made of two messages m and v (Gauge), which it first scales to the same norm. ok is false if ⟨m, v⟩ is not 1, or
-// if the condition number of the map is above maxGauge. With φ the angle between m and v it is (1 + sin φ)/cos φ.
+// gaugeMap returns the map made of two messages m and v (Gauge), which it first scales to the same norm. ⟨m, v⟩ must be 1; ok is false if
+// it is not, or if the condition number of the map is above maxGauge. With φ the angle between m and v the condition number is (1 + sin
+// φ)/cos φ.
 func gaugeMap(m, v []float64) (given reparam.GivenMap, ok bool) {
 	normM, normV := math.Sqrt(scalarProduct(m, m)), math.Sqrt(scalarProduct(v, v))
 	cos := 1 / (normM * normV) // since ⟨m, v⟩ = 1

@@ -176,14 +176,14 @@ func (r *runner) sendFrom(i int) {
 	}
 }
 
-// checkContext adds to the number of entries read. Once in a few million entries it returns the error of the context, and ends the updates
-// if Options.Enough has ended.
+// checkContext is called before the given number of entries is read. Once in 2^22 entries it returns the error of the context. If
+// Options.Enough has ended by then, it lowers the limit of the updates to those made so far, which ends the run.
 func (r *runner) checkContext(entries int) error {
-	r.entriesRead += int64(entries) + 8
+	r.entriesRead += int64(entries) + 8 // 8 for the call itself
 	if r.entriesRead > 1<<22 {
 		r.entriesRead = 0
 		if r.options.hasEnough() {
-			r.options.Updates = min(r.options.Updates, max(r.Updates, 1))
+			r.options.Updates = min(r.options.Updates, max(r.Updates, 1)) // a limit is at least 1
 		}
 		return r.ctx.Err()
 	}
@@ -223,6 +223,8 @@ func (r *runner) runPhase(phase phase, maxStalls int) error {
 }
 
 // sequentialRound makes up to pairsPerRound pairs of sweeps and returns the smallest change of a pair. It stops early if the run is done.
+// Damping makes the change of a pair smaller than the distance from a fixed point; so only measureChange decides whether the run has
+// converged.
 func (r *runner) sequentialRound() (smallest float64, err error) {
 	smallest = math.Inf(1)
 	for range pairsPerRound {

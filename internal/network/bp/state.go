@@ -150,7 +150,7 @@ func (s *State) ToVariable(t, k int) []float64 {
 func (s *State) ToFactor(t, k int) []float64 {
 	v := append([]float64(nil), s.graph.messageOf(s.toTable, s.graph.incidenceAt(t, k))...)
 	product := scalarProductNumber(s.ToVariable(t, k), v)
-	if product.IsZero() || product.LogAbs() < -700 {
+	if product.IsZero() || product.LogAbs() < -700 { // e^−700 is near the smallest number of float64
 		return v
 	}
 	for a, x := range v {
@@ -169,8 +169,8 @@ func (s *State) Messages() []float64 {
 	return messages
 }
 
-// sumOfProducts returns z_i = Σ_x Π_t m_{t→i}[x], where m_{t→i} is the message from table t to index i. It computes in float64 if i has few
-// tables; if the sum is out of the safe range, or if there are many tables, it computes with exponents.
+// sumOfProducts returns z_i = Σ_x Π_t m_{t→i}[x], where m_{t→i} is the message from table t to index i. If i has at most carefulDegree
+// tables, it computes in float64. It computes with exponents if that sum is out of the safe range, or if there are more tables.
 func (c *kernel) sumOfProducts(i int) scaled.Number {
 	sum := 0.0
 	begin, end := c.graph.firstIncidence[i], c.graph.endIncidence[i]

@@ -36,7 +36,7 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	if n.Variables == nil {
 		return nil, ErrNoVariables
 	}
-	conditioned.Directed = false // weights are no longer 1
+	conditioned.Directed = false // under evidence, sums over variables that nobody asks about are no longer 1
 	conditioned.Links = append([]Link(nil), n.Links...)
 	if err := ev.Validate(n.domainModel()); err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ func (n *Network) WithLikelihoodTensors(ev factorgraph.Evidence) (*Network, fact
 		return n, ev
 	}
 	spread := *n
-	spread.Directed = false
+	spread.Directed = false // a likelihood is no conditional probability table
 	spread.Dims, spread.Maps = slices.Clone(n.Dims), slices.Clone(n.Maps)
 	spread.Cores, spread.Links = slices.Clone(n.Cores), slices.Clone(n.Links)
 	for _, likelihood := range ev.Soft {

@@ -119,8 +119,8 @@ func conditionNumber(a []float64, d int) (float64, error) {
 // rounding of a DCT-II of dimension 1000 is below 1e-14.
 const orthogonalTolerance = 1e-12
 
-// checkedTranspose returns Aᵀ, the inverse of an orthogonal map of dimension d. It returns ErrMap if A is not orthogonal: row j of Aᵀ times
-// row k must be 1 for j = k, else 0.
+// checkedTranspose returns Aᵀ, the inverse of an orthogonal map of dimension d. It returns ErrMap if A is not orthogonal, that is, unless
+// row j of Aᵀ times row k is 1 for j = k, else 0. The error names them as columns of A.
 func (m Map) checkedTranspose(d int) ([]float64, error) {
 	transpose := make([]float64, d*d)
 	for x := range d {
@@ -152,9 +152,9 @@ func (m Map) checkedTranspose(d int) ([]float64, error) {
 //
 //	Π (1 + s) − 1,   s = 4 (legs + 4) 2^−53 κ_max Π_ℓ κ_ℓ
 //
-// The product is over all cores and links, s is the relative error of one with the legs ℓ, and κ_ℓ is the condition number of the map on
-// leg ℓ. A map may amplify the rounding of its leg by κ, in the leg's core and in its link, and the rounding of its inverse once more. The
-// bound is +Inf if a condition number cannot be computed.
+// The product is over all cores and links. s is the relative error of a core or link with the legs ℓ, where κ_ℓ is the condition number of
+// the map on leg ℓ. A map may amplify the rounding of its leg by κ_ℓ in the leg's core and in its link; κ_max stands for the rounding of
+// its inverse. The bound is +Inf if a condition number cannot be computed.
 func MapRounding(n *Network) float64 {
 	// The condition numbers by leg, and the largest.
 	kappas, largest := make([]float64, len(n.Dims)), 1.0

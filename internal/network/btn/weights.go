@@ -14,9 +14,9 @@ import (
 var ErrRange = errors.New("btn: weights out of range")
 
 const (
-	moderateExp = 100   // a largest weight within 2^±calmExp is left as it is
-	minExp      = -1000 // no non-zero weight may lie below 2^floorExp, where digits are lost
-	maxExp      = 400   // nor above 2^ceilExp once shifted, so that squares stay finite
+	moderateExp = 100   // a largest weight within 2^±moderateExp is left as it is
+	minExp      = -1000 // no non-zero weight may lie below 2^minExp, where digits are lost
+	maxExp      = 400   // nor above 2^maxExp once shifted, so that squares stay finite
 )
 
 // FitWeights returns numbers as weights w and an exponent exp, such that numbers[x] is w[x]·2^exp, exactly, and w[x] is of moderate size.

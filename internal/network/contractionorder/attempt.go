@@ -155,13 +155,13 @@ func (s *search) runAttempt(i int, maxMoves int64) *slicedTree {
 // movesPerSweep returns an estimate of the moves (elementary operations) of one sweep of annealing and of the price after it.
 func (s *search) movesPerSweep() int64 { return int64(len(s.network.edges)*(24+5*s.network.words) + 1) }
 
-// annealAndReconfigure anneals the tree of a candidate from the given temperature until the moves of the tree (elementary operations) reach
-// maxMoves. It does not anneal if these suffice for fewer than minSweeps sweeps only. Then it replaces pieces of the tree by optimal trees,
-// with up to a quarter as many further moves.
+// annealAndReconfigure anneals the tree of a candidate, from the given temperature down to a tenth of it, until the moves of the tree
+// (elementary operations) reach maxMoves. It does not anneal if the available moves suffice for fewer than minSweeps sweeps only. Then it
+// replaces pieces of the tree by optimal trees, with up to a quarter of the available moves beyond maxMoves.
 func (s *search) annealAndReconfigure(candidate *slicedTree, temperature log2Fixed, maxMoves int64, rng *rand.PCG) {
 	tree := candidate.tree
 	available := maxMoves - tree.movesSpent
-	sweeps := min(available*7/8/s.movesPerSweep(), maxSweeps)
+	sweeps := min(available*7/8/s.movesPerSweep(), maxSweeps) // an eighth is left, since moves per sweep are an estimate
 	if sweeps >= minSweeps {
 		tree.anneal(s.objective, annealing{
 			hot:    temperature,
@@ -174,8 +174,9 @@ func (s *search) annealAndReconfigure(candidate *slicedTree, temperature log2Fix
 }
 
 // startTree returns the tree that attempt number i begins with. Attempts with an even number begin, in turn, with a tree by bisection, a
-// tree by greedy merging, and the first tree of the search. The others begin with the best tree so far; for every second of these about
-// half of the sliced indices, chosen at random, are whole again. A new tree takes about maxMoves/4 moves.
+// tree by greedy merging, and the first tree of the search; to make a tree takes about maxMoves/4 moves (elementary operations). Attempts
+// with an odd number begin with the best tree so far. For every second of these, each sliced index becomes whole again with probability
+// 1/2.
 func (s *search) startTree(i int, maxMoves int64, rng *rand.PCG) *slicedTree {
 	if isEven := i%2 == 0; isEven {
 		switch i / 2 % 3 {

@@ -28,7 +28,7 @@ func dissect(n *network, plan dissection, rng *rand.PCG, pace *pace.Pace) (merge
 		tensorCount: make([]int32, len(n.indexOf)),
 	}
 
-	// Lists by index: no index has a net yet; and the number of tensors with it.
+	// By index: netOf, its net in the hypergraph that is being made, is none yet; tensorCount is the number of tensors that have it.
 	for i := range d.netOf {
 		d.netOf[i] = none
 	}

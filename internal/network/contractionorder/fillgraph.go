@@ -97,7 +97,7 @@ func (g *fillGraph) connectTensors(h Hypergraph) {
 
 	// Sort the lists and remove repetitions.
 	for v, row := range g.neighbours {
-		if g.pace.Over(8 * int64(len(row))) {
+		if g.pace.Over(8 * int64(len(row))) { // roughly the operations of the sort
 			return
 		}
 		slices.Sort(row)

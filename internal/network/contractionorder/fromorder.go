@@ -37,7 +37,7 @@ func eliminateInOrder(n *network, order []int) *pool {
 		largest = max(largest, v)
 	}
 	number := slices.Repeat([]int32{none}, largest+1)
-	for i, v := range n.indexOf {
+	for i, v := range n.indexOf { // number i is index v
 		if v >= 0 {
 			number[v] = int32(i)
 		}
@@ -58,8 +58,9 @@ func eliminateInOrder(n *network, order []int) *pool {
 	return p
 }
 
-// eliminate merges the tables that have index v until one is left. Each time it merges the smallest table with the partner whose union of
-// scopes with it is the smallest. If there are more than maxCompared tables, it merges the two smallest.
+// eliminate merges the tables that have index v until one is left. Each time it merges the smallest table with a partner: the table whose
+// union of scopes with it is the smallest. If there are more than maxCompared tables, the partner is the second smallest table. The last
+// merge sums v out.
 func (p *pool) eliminate(v int32) {
 	bucket := slices.Clone(p.tablesWith[v]) // the tables with index v, ascending by size
 	bySize := func(a, b int32) int {
@@ -82,7 +83,7 @@ func (p *pool) eliminate(v int32) {
 			}
 		}
 
-		// Both leave the bucket, and their product takes its place in the sequence of sizes.
+		// The two leave the bucket, and their product takes its place in the sequence of sizes.
 		product := p.merge(bucket[0], bucket[partner])
 		bucket = slices.Delete(bucket, partner, partner+1)[1:]
 		position, _ := slices.BinarySearchFunc(bucket, product, bySize)

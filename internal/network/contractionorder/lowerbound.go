@@ -57,13 +57,14 @@ func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
 	return float64(bound) / logUnit, g.pace.Err()
 }
 
-// contractEdge contracts the edge between v and its neighbour of the smallest weight: v is removed, and the neighbour, the target, becomes
-// adjacent to all neighbours of v. weight[a] is the sum of log2Dim over a and its neighbours; the joined vertex has the smaller log2Dim of
-// the two. It returns the vertices whose weights may have changed, some of them twice, or nil if v has no neighbours.
+// contractEdge contracts the edge between v and its neighbour of the smallest weight, the target: v is removed, and the target becomes
+// adjacent to all neighbours of v. weight[a] is the sum of log2Dim over a and its neighbours. The joined vertex keeps the smaller log2Dim
+// of the two, so that the weights stay lower bounds. It returns the vertices whose weights may have changed, some of them twice, or nil if
+// v has no neighbours.
 func (g *fillGraph) contractEdge(v int32) []int32 {
 	neighbours := g.neighbours[v]
 	g.neighbours[v] = nil
-	g.movesSpent += 8 * int64(len(neighbours)+1)
+	g.movesSpent += 8 * int64(len(neighbours)+1) // 8 elementary operations for each neighbour
 	if len(neighbours) == 0 {
 		return nil
 	}

@@ -54,15 +54,17 @@ func MinFillLast(
 	return order, isComplete, err
 }
 
-// minFill returns the order of MinFillLast and the number of operations that it took. isComplete is false if a limit was reached, of
-// log2 of the entries of a table or of the operations; then the remaining indices follow by weight.
+// minFill returns the order of MinFillLast and the number of operations that it took. isComplete is false if a limit was reached: a table
+// with more than 2^log2Table entries, or maxMoves operations. Then the remaining indices follow by weight.
 func minFill(
 	ctx context.Context, h Hypergraph, isLast []bool, log2Table float64, maxMoves int64,
 ) (order []int, isComplete bool, movesTaken int64, err error) {
-	g := newFillGraph(h, true, pace.New(ctx))
+	const countsFill = true
+	g := newFillGraph(h, countsFill, pace.New(ctx))
 	g.isLast = isLast
 	g.maxWeight, g.maxMoves = int64(min(log2Table*logUnit, math.MaxInt64/2)), maxMoves
-	order, movesTaken, err = g.eliminateAll(h, byFill, 0)
+	const noSeed = 0 // the rule byFill breaks ties by number
+	order, movesTaken, err = g.eliminateAll(h, byFill, noSeed)
 	isWithinTables := g.maxWeight > 0 // eliminateAll sets maxWeight to 0 if it comes to a table over the limit
 	return order, isWithinTables && g.movesSpent < maxMoves, movesTaken, err
 }

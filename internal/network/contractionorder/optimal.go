@@ -121,11 +121,11 @@ func (d *optimal) findSplit(o *objective, subset int, base log2Fixed) {
 	lowest := subset & -subset
 	others := subset ^ lowest
 	lowestPrice, firstPart := math.Inf(1), lowest
-	// (part − 1) & others is the next smaller subset of others.
+	// part runs over the subsets of others that are not all of them: (part − 1) & others is the next smaller one. b is never empty.
 	for part := (others - 1) & others; ; part = (part - 1) & others {
 		a, b := part|lowest, others^part
 		price := d.cost[a] + d.cost[b]
-		if price < lowestPrice {
+		if price < lowestPrice { // else the merge need not be computed
 			price += float64(unionPrice * float64(d.closedFactor[a]*d.closedFactor[b])) // closedFactor is 2^−I
 			if price < lowestPrice {
 				lowestPrice, firstPart = price, a
@@ -136,7 +136,7 @@ func (d *optimal) findSplit(o *objective, subset int, base log2Fixed) {
 		}
 	}
 
-	d.movesSpent += int64(1) << bits.OnesCount(uint(subset))
+	d.movesSpent += int64(1) << bits.OnesCount(uint(subset)) // 2 elementary operations for each of the 2^(k−1) splits, k tables
 	d.cost[subset] = lowestPrice + float64(penalty*pow2(resultSize+o.log2Write-base))
 	d.firstPart[subset] = uint16(firstPart)
 }

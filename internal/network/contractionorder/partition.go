@@ -70,8 +70,8 @@ func (b *bisection) split(g *hypergraph) []uint8 {
 }
 
 // coarsen returns a hypergraph whose vertices are groups of one or two vertices of g, and the group of every vertex of g. In random
-// sequence it joins each vertex that has no group yet with the neighbour of the highest rating. The rating is high if the two share costly
-// nets with few vertices. A group weighs at most an eighth of the total.
+// sequence it joins each vertex that has no group yet with a neighbour that has none: the one of the highest rating. The rating is high if
+// the two vertices share costly nets with few vertices. A group of two weighs at most about an eighth of the total.
 func (b *bisection) coarsen(g *hypergraph) (coarser *hypergraph, group []int32) {
 	group = slices.Repeat([]int32{none}, len(g.weight))
 	maxWeight := g.totalWeight()/8 + 1
@@ -109,9 +109,9 @@ func (b *bisection) coarsen(g *hypergraph) (coarser *hypergraph, group []int32) 
 	return coarser, group
 }
 
-// rateNeighbours appends to neighbours the vertices that share a net with v and have no group yet, and adds up their ratings. The rating of
-// a vertex is the sum over the common nets of cost/(k − 1) + 1, where k is the number of vertices of the net. It skips nets of more than
-// maxRatedNet vertices. rating must be 0 at first.
+// rateNeighbours appends to neighbours the vertices that share a net with v and have no group yet, and adds up their ratings in rating.
+// The rating of a vertex is a sum over the nets that it shares with v: cost/(k − 1) + 1, where k is the number of vertices of the net. It
+// skips nets of more than maxRatedNet vertices, and all nets after the pace has ended. rating must be 0 at first.
 func (b *bisection) rateNeighbours(g *hypergraph, v int32, group []int32, rating []log2Fixed, neighbours []int32) []int32 {
 	for _, net := range g.netsOf[v] {
 		vertices := g.nets[net]

@@ -134,8 +134,8 @@ func (p *pool) mergeRemaining() [][2]int {
 	return p.merges
 }
 
-// unionSize returns log2 of the size of a table over the union of the scopes of tables a and b: the sum of their sizes less the log2
-// dimensions of common indices. Scopes are sorted.
+// unionSize returns log2 of the size of a table over the union of the scopes of tables a and b: the sum of their sizes, less the log2
+// dimensions of common indices, which the sum has twice. Scopes are sorted.
 func (p *pool) unionSize(a, b int32) log2Fixed {
 	restA, restB := p.scope[a], p.scope[b]
 	p.movesSpent += int64(len(restA) + len(restB))

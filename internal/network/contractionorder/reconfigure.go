@@ -105,9 +105,9 @@ func (r *reconfigurer) improvePiece(v int32, minPrice log2Fixed) bool {
 	return true
 }
 
-// collectPiece sets border and merges to the piece below v: the nodes of the tables that it multiplies, and its merges. It begins with the
-// children of v as the border. Then it replaces the merge of the border that has the largest union of scopes by its two children, until the
-// border has maxTables tables or only leaves.
+// collectPiece sets border and merges to the piece below v. merges has the merges of the piece, v first; border has the nodes whose tables
+// the piece multiplies. It begins with the children of v as the border. Then it replaces the merge of the border that has the largest
+// union of scopes by its two children, until the border has maxTables tables or only leaves.
 func (r *reconfigurer) collectPiece(v int32) {
 	tree := r.tree
 	r.border = append(r.border[:0], tree.left[v], tree.right[v])
@@ -129,7 +129,7 @@ func (r *reconfigurer) collectPiece(v int32) {
 		r.border[largest] = tree.left[x]
 		r.border = append(r.border, tree.right[x])
 	}
-	tree.movesSpent += int64(r.maxTables * r.maxTables)
+	tree.movesSpent += int64(r.maxTables * r.maxTables) // up to maxTables rounds over up to maxTables nodes
 }
 
 // enterIndices passes the tables of the border of the piece below v and their indices to r.optimal, which finds the best tree over them.

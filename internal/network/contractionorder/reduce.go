@@ -28,7 +28,7 @@ func reduce(n *network) *pool {
 		}
 		if partner := p.reductionPartner(t); partner != none {
 			product := p.merge(partner, t)
-			queue = append(append(queue, product), p.neighbours(product)...) // these may have partners now
+			queue = append(append(queue, product), p.neighbours(product)...) // the product and its neighbours may have partners now
 		}
 	}
 	return p

@@ -150,7 +150,7 @@ func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
 	s.network.ctx = ctx
 	s.movesSpent = s.reduced.movesSpent
 	s.objective = objective{
-		log2Write: log2Float(o.WriteCost - 1), // the flops of a merge count a write as one already
+		log2Write: log2Float(o.WriteCost - 1), // the flops, 2 |U| − |S|, need |S| less for a write
 		limit:     s.tableLimit(),
 		steepness: oneBit / 2, // a table 4 times as large as the limit doubles the price of its merge
 	}

@@ -148,8 +148,8 @@ func (s *slicedTree) removeSlices(o *objective) {
 	}
 }
 
-// exchangeSlices tries for every sliced index to make it whole again and to slice other indices in its place, as the limit of o demands. It
-// keeps the result if the price of all slices falls. It stops when the tree's moves (elementary operations) reach maxMoves.
+// exchangeSlices tries for every sliced index to make it whole again and to slice other indices in its place, until no table is over the
+// limit of o. It keeps the result if the price of all slices falls. It stops when the tree's moves (elementary operations) reach maxMoves.
 func (s *slicedTree) exchangeSlices(o *objective, maxTables int, maxMoves int64) {
 	for _, index := range slices.Clone(s.sliced) {
 		if s.tree.movesSpent >= maxMoves || s.wholeNetwork.hasEnded() {

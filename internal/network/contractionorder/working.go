@@ -98,7 +98,7 @@ func (w *workingTree) computeScopes() {
 				tableCount[i<<6+lowestBit(common)]--
 			}
 			result[i] = 0
-			for union := left[i] | right[i]; union != 0; union &= union - 1 {
+			for union := left[i] | right[i]; union != 0; union &= union - 1 { // bit by bit, the lowest first
 				bit := lowestBit(union)
 				w.unionSize[v] += w.network.log2Dim[i]
 				if tableCount[i<<6+bit] > 1 {
@@ -109,7 +109,7 @@ func (w *workingTree) computeScopes() {
 
 		w.size[v] = w.network.log2Size(result)
 	}
-	w.movesSpent += int64(len(w.left) * (w.network.words + 16))
+	w.movesSpent += int64(len(w.left) * (w.network.words + 16)) // for each node, its words and 16 elementary operations for its indices
 }
 
 // postorder returns all nodes, children before parents, left subtrees first.

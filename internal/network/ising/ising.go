@@ -22,10 +22,10 @@ type Model struct {
 	J         []float64
 }
 
-// New returns an expression, without its Scale, as an Ising model: ln of the product of its tables is Constant + Σ_i H_i s_i + Σ_{i<j} J_ij
-// s_i s_j. It returns nil if an index has more than two values, if a table is over more than two spins or has an entry that is not above 0,
-// or if a table has exponents. An index of one value becomes a spin that nothing depends on. Constant is less by ln 2 for it, so that its
-// two states count as one. Cost: linear.
+// New returns an expression, without its Scale, as an Ising model: ln of the product of its tables is Constant + Σ_i H_i s_i + Σ_{i<j}
+// J_ij s_i s_j. It returns nil if an index has more than two values, if a table is over more than two spins or has an entry that is not
+// above 0, or if a table has exponents. An index of one value becomes a spin that nothing depends on; its two states double the sum over
+// all states, so Constant is less by ln 2 for it. Cost: linear.
 func New(e *sumproduct.Expression) *Model {
 	n := len(e.Dims)
 	s := &Model{N: n, H: make([]float64, n)}
@@ -38,7 +38,7 @@ func New(e *sumproduct.Expression) *Model {
 			s.Constant -= math.Ln2
 		}
 	}
-	couplings := make([]map[int]float64, n) // J by both spins
+	couplings := make([]map[int]float64, n) // couplings[a][b] is J of spins a and b
 	for k := range e.Tables {
 		if ok := s.addTable(e.Dims, &e.Tables[k], couplings); !ok {
 			return nil

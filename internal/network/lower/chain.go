@@ -198,8 +198,8 @@ func (l *layout) chainStep(s *symmetricSum, k int, layer []state, afterCount int
 	return table
 }
 
-// multiplyOrUnfit returns a · b for a and b that are not 0. If the product is beyond float64, it marks the layout as unfit and returns
-// ±tiny.
+// multiplyOrUnfit returns a · b for a and b that are not 0. If the product is infinite, or so small that it would lose digits, it marks
+// the layout as unfit and returns ±tiny in place of the product, so that no new zero arises.
 func (l *layout) multiplyOrUnfit(a, b float64) float64 {
 	product := a * b
 	maxExponent, minExponent, _ := floats.Extent([]float64{a, b})
@@ -213,8 +213,9 @@ func (l *layout) multiplyOrUnfit(a, b float64) float64 {
 }
 
 // deriveStates derives the states of the chain of s layer by layer, from the last leg to the first. layers[k] has the states after k legs,
-// and start is the state before the first leg. Count vectors, which tell how many legs are at each level, are numbers below boxSize. The
-// error is ErrOverBudget if there are too many of them or the tables would be too large. Time and memory: count vectors × legs × levels.
+// and start is the state before the first leg. A count vector tells how many legs are at each level; it is written as a number below
+// boxSize. The error is ErrOverBudget if there are too many count vectors or the tables would be too large. Time and memory: count vectors
+// × legs × levels.
 func (s *symmetricSum) deriveStates() (layers [][]state, start countState, err error) {
 	strides, boxSize := levelStrides(s.levels)
 	legs := len(s.dims)
@@ -230,7 +231,7 @@ func (s *symmetricSum) deriveStates() (layers [][]state, start countState, err e
 	following := make([]countState, boxSize) // by count vector after leg k
 	entries := 0
 	for k := legs; k >= 0; k-- {
-		layers[k], following = s.layerStates(k, counts[k], strides, following)
+		layers[k], following = s.layerStates(k, counts[k], strides, following) // following becomes the one before leg k
 		if k == legs {
 			continue
 		}

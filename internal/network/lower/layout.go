@@ -164,7 +164,8 @@ func (l *layout) addTensor(kind string, position int, legs []int, t tensor.Tenso
 	return nil
 }
 
-// addSymmetric adds the tables of s as a chain of counters. The network is 0 if s has no terms.
+// addSymmetric adds the tables of s as a chain of counters: a plain one, whose tables have the numbers of s as they are, in a wide layout,
+// otherwise one with merged states. The network is 0 if s has no terms.
 func (l *layout) addSymmetric(s *symmetricSum) error {
 	if len(s.terms) == 0 {
 		l.isZero = true

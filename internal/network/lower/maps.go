@@ -18,9 +18,9 @@ func (l *layout) applyMaps() {
 	}
 }
 
-// multiplyByMaps replaces the entries of t by their product with the maps along all modes. Entries whose terms cancel to within rounding
-// become 0, since a map and its inverse leave such dust where the model has zeros. The rounding of an entry is bounded by the same product
-// over absolute values.
+// multiplyByMaps replaces the entries of t by their product with the maps along all modes (pendingMaps). Entries whose terms cancel to
+// within rounding become 0: where the model has zeros, a map and its inverse leave such dust. The rounding of an entry is bounded by the
+// same product over absolute values, times dust.
 func (t *rawTable) multiplyByMaps() {
 	const dust = 16 * 0x1p-52 // relative to the bound
 	data := t.data

@@ -231,9 +231,9 @@ func consecutiveNumbers(first, n int) []int {
 	return numbers
 }
 
-// writeTables sets the expression of p to that of the layout, and the sources of its tables: which parameters their entries are. It copies
-// the entries of every table over values that are not excluded. sources are those of the layout's tables, with all entries. A table without
-// an index becomes a factor of the scale; if its entry is a parameter, it is in ScaleParameters.
+// writeTables sets the expression of p to that of the layout, and p.Sources: which parameters the entries of its tables are. It copies the
+// entries of every table over values that are not excluded. sources are those of the layout's tables, for all entries. A table without an
+// index becomes a factor of the scale; if its entry is a parameter, it is in ScaleParameters.
 func (p *Parametric) writeTables(l *layout, net *btn.Network, sources []Source) error {
 	e := l.emptyExpression(net)
 	p.Expression = e

@@ -139,7 +139,8 @@ func hasNoNegativeTerm(t *tensor.CP, effect int, weights []float64) bool {
 	return weights != nil
 }
 
-// mayNeedChain reports whether a core is a CP tensor with a number below 0 and more than maxStarEntries entries.
+// mayNeedChain reports whether a core is a CP tensor with a number below 0 and more than maxStarEntries entries: a smaller one can stay a
+// star.
 func mayNeedChain(core tensor.Tensor) bool {
 	t, isCP := core.(*tensor.CP)
 	if !isCP || !tensor.Signed(t) {
@@ -154,7 +155,7 @@ func mayNeedChain(core tensor.Tensor) bool {
 
 // addUnsignedChain adds the tables of a core that is written as a chain without signs: one per mode over (state before, leg, state after),
 // and a last one over (state, effect). It returns false and adds nothing if the core is written otherwise, or if float64 does not hold the
-// last table. The network is 0 if that table is.
+// last table. If the last table is 0, the network is 0: it sets isZero and adds no table.
 func (l *layout) addUnsignedChain(core int, legs []int, t *tensor.CP) (ok bool) {
 	c := l.chains.byCore[core]
 	if c == nil {
@@ -185,7 +186,7 @@ func (l *layout) addUnsignedChain(core int, legs []int, t *tensor.CP) (ok bool) 
 		dim := t.Shape[k]
 		step := rawTable{dims: []int{c.States, dim, c.States}, data: unsignedStep(c, k, dim), rounded: true}
 		nodes := []int{before, legs[k], after}
-		if before < 0 { // the chain begins in state 0: only its rows remain
+		if before < 0 { // the chain begins in state 0: the rows of that state are the first ones, and only they remain
 			nodes, step.dims = nodes[1:], step.dims[1:]
 			step.data = step.data[:dim*c.States]
 		}

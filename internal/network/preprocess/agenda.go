@@ -14,8 +14,8 @@ type agenda struct {
 	probes  queue // indices whose values have not been assumed
 }
 
-// addTable queues table n, which has new entries or a new scope, for all rules that look at tables, and its indices for those that look at
-// indices.
+// addTable queues table n, which has new entries or a new scope, for all rules that look at tables. It queues the indices of its scope for
+// all rules that look at indices.
 func (a *agenda) addTable(n int, scope []int) {
 	a.zeros.push(n)
 	a.merges.push(n)

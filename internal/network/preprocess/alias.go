@@ -7,8 +7,8 @@ package preprocess
 
 import "slices"
 
-// findAlias looks for an index y of table n whose value is a function f(x) of another index x: all entries with y ≠ f(x) are 0. If there is
-// one and no table becomes larger, it replaces y by f(x) in all tables. It reports whether it did.
+// findAlias looks for an index y of table n whose value is a function f(x) of another index x of the table: all entries with y ≠ f(x) are
+// 0. If there is one and no table becomes larger, it replaces y by f(x) in all tables. It reports whether it did.
 func findAlias(e *expression, n int) bool {
 	t := e.tables[n]
 	if t == nil || len(t.scope) < 2 || t.isFull(e.dims) {
@@ -20,7 +20,7 @@ func findAlias(e *expression, n int) bool {
 	nonzeros := len(tuples) / arity
 	for modeY, y := range t.scope {
 		// If y is a function, there is at most one entry for every combination of the other values.
-		if nonzeros > len(t.data)/e.dims[y] {
+		if nonzeros > len(t.data)/e.dims[y] { // there are more, so y is none
 			continue
 		}
 		for modeX, x := range t.scope {
@@ -36,8 +36,9 @@ func findAlias(e *expression, n int) bool {
 	return false
 }
 
-// functionBetween returns f such that y = f[x] in every tuple, where x is its value at position modeX and y that at modeY. tuples lists the
-// tuples one after the other, each of arity values. x has dimX values. ok is false if some x has several y, or none.
+// functionBetween returns f such that y = f[x] in every tuple, where x is the tuple's value at position modeX and y that at position
+// modeY. tuples lists the tuples one after the other, each of arity values. x has dimX values. ok is false if some x has several y, or
+// none.
 func functionBetween(tuples []int32, arity, modeX, modeY, dimX int) (f []int, ok bool) {
 	f = slices.Repeat([]int{-1}, dimX)
 	for begin := 0; begin < len(tuples); begin += arity {

@@ -56,7 +56,8 @@ func (c *Conflict) String() string {
 }
 
 // newConflict returns the conflict of parts of net: their variables, cores and links, with what its text needs. Variables are positions in
-// net.Variables at first, and numbers for people in the result.
+// net.Variables at first, and in the result the numbers that people know (net.Number). A variable has the observed value that is the only
+// one with a weight, −1 for none.
 func newConflict(net *btn.Network, parts []part) *Conflict {
 	c := &Conflict{}
 	for _, p := range parts {
@@ -86,7 +87,8 @@ func newConflict(net *btn.Network, parts []part) *Conflict {
 		c.scopes = append(c.scopes, scopeOf(net.Cores[core].Legs, variablesOf))
 	}
 	if len(c.Links) > 0 {
-		// A factor is a link here, and a core stands for a variable: all legs of the core are legs of that variable.
+		// A factor is a link here, and a core stands for a variable: all legs of the core are legs of that variable. So variablesOf, which
+		// has only the leg to the variable's own link, is filled in for the other legs of the core.
 		for _, core := range net.Cores {
 			scope := scopeOf(core.Legs, variablesOf)
 			for _, leg := range core.Legs {

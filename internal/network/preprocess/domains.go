@@ -64,8 +64,9 @@ func (d *domains) propagate() {
 	d.commit()
 }
 
-// remove removes a value of an index from the domains, and queues the tables with zeros in which other values may now meet only zeros.
-// remover is the table in which the value meets only zeros, or −1 if the removal is an assumption.
+// remove removes a value of an index from the domains, with a note on the trail. It queues the tables with zeros in which other values may
+// now meet only zeros. remover is the table in which the value meets only zeros, or −1 if the removal is an assumption; that table need
+// not be looked at again. The first index that loses its last value becomes emptyIndex. The pace is only counted here.
 func (d *domains) remove(p position, remover int) {
 	i := p.index
 	d.isAlive[i][p.value] = false
@@ -106,7 +107,8 @@ func (d *domains) runToFixpoint() {
 }
 
 // revise removes the values of table n's indices that have no support. A value has support if the table has an entry with it that is not 0
-// and whose other values are alive.
+// and whose other values are alive. A removal queues other tables of the index. The pace is only counted here; the loop that calls revise
+// checks it.
 func (d *domains) revise(n int) {
 	t := d.expression.tables[n]
 	support := t.support(d.expression.dims)
@@ -115,7 +117,7 @@ func (d *domains) revise(n int) {
 		return
 	}
 
-	missing := 0 // values alive for which no support was found yet
+	missing := 0 // number of living values for which no support was found yet
 	for k, i := range t.scope {
 		if k == len(d.hasSupport) {
 			d.hasSupport = append(d.hasSupport, nil)

@@ -150,7 +150,7 @@ func conditionalOf(dims []int, t *table, i int) (parent int, rows []float64, ok 
 			sum = sum + p
 			absoluteSum = absoluteSum + math.Abs(p)
 		}
-		if absoluteSum > 0 && math.Abs(sum) < wellConditioned*absoluteSum {
+		if absoluteSum > 0 && math.Abs(sum) < wellConditioned*absoluteSum { // too many digits of the sum cancel
 			return -1, nil, false
 		}
 

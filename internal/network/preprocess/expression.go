@@ -33,7 +33,8 @@ func (e *expression) addIndices(dims []int, isNeeded bool) {
 	e.origins.addIndices(dims, isNeeded)
 }
 
-// addTable adds a new table, and puts it on the agenda.
+// addTable adds a new table, and puts it on the agenda. noteChange may divide its entries by a power of two, and makes a table without
+// indices a part of the scale.
 func (e *expression) addTable(t *table) {
 	n := len(e.tables)
 	e.tables = append(e.tables, t)
@@ -100,8 +101,9 @@ func (e *expression) sumOut(i, parent int, conditional []float64) {
 	e.report.SummedOut++
 }
 
-// replaceIndex removes index y from the expression, whose value is f[x] for every value x of another index: it replaces y by that index in
-// every table. All terms with y ≠ f[x] must be 0. A table that has both indices keeps only the entries with y = f[x].
+// replaceIndex removes index y from the expression. Its value must be f[x] for every value x of another index, also called x: all terms
+// with y ≠ f[x] must be 0. Index x takes the place of y in every table. A table that has both indices keeps only the entries with y =
+// f[x].
 func (e *expression) replaceIndex(y, x int, f []int) {
 	tables := e.tablesOf[y]
 	for _, n := range tables {
@@ -173,7 +175,7 @@ func (e *expression) smallestTableWith(scope []int, excluded int) int {
 	return smallest
 }
 
-// tablesInside returns the other tables whose scope is part of the scope of table n.
+// tablesInside returns the tables other than n whose scope is part of the scope of table n.
 func (e *expression) tablesInside(n int) []int {
 	commonCount := map[int]int{} // by table: how many of its indices table n has
 	var tables []int

@@ -143,8 +143,9 @@ func (r *origins) recordRemoval(i int, o Origin) {
 	r.goneIndices = append(r.goneIndices, i)
 }
 
-// resolveAll returns the origin of every index in an index that is left. The recorded origin of a removed index is in an index that may
-// have been removed later. So it composes origins from the index removed last to the one removed first.
+// resolveAll returns, for every index of the given expression, how it follows from an index that is left (or from none, −1). The recorded
+// origin of a removed index may name an index that was removed later. So it goes from the index removed last to the one removed first, and
+// composes each origin with that of the index that it names.
 func (r *origins) resolveAll() []Origin {
 	resolved := make([]Origin, len(r.dims))
 	for i := range resolved {

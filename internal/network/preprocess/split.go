@@ -27,7 +27,8 @@ func factorOut(e *expression, n int) bool {
 }
 
 // factorOutMode writes table n as a product u(x)·T'(others), where x is the k-th index of its scope, and reports whether that is possible.
-// Table n becomes T', and u a new table, unless it is 1 for all x.
+// Table n becomes T'. u becomes a new table, unless it is 1 for all x. A table of one index is not split, since u would be the table
+// itself.
 func factorOutMode(e *expression, n, k int) bool {
 	t := e.tables[n]
 	u, quotient, isExact, ok := t.vectorFactor(e.dims, k)
@@ -41,7 +42,7 @@ func factorOutMode(e *expression, n, k int) bool {
 	}
 
 	i := t.scope[k]
-	t.err = t.factorError(1)
+	t.err = t.factorError(1) // T' has all of the table's error; u has at most that of one division
 	t.scope = t.scopeWithout(k)
 	t.data, t.ownsData = quotient, true
 	e.unlinkTable(n, i)

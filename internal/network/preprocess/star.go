@@ -43,11 +43,12 @@ func decomposeStar(dims []int, t *table) (s decomposition, ok bool) {
 	}
 
 	s = decomposition{kind: starKind, hidden: []int{len(cp.Weights)}}
+	// In units of 2^-53; the errors of the matrices of one term add up to those of t and of the sum.
 	err := (t.err + starRounding*0x1p53) / float64(len(shape))
 
 	for k, i := range t.scope {
 		matrix := legVectors(cp, k) // over (h, x_k)
-		if k == 0 {
+		if k == 0 {                 // the first matrix takes the weights of the terms
 			for h, weight := range cp.Weights {
 				for x := range shape[0] {
 					matrix[h*shape[0]+x] *= weight

@@ -67,8 +67,8 @@ func (f *Forms) put(slot any, e *entry) {
 	f.entries[slot] = e
 }
 
-// FormIn returns the form in a slot of f, and builds it if there is none of this variant. It is like Form, whose slots are those of a
-// problem.
+// FormIn returns the form in a slot of f, and builds it if there is none of this variant. If another goroutine builds it at the moment, it
+// waits for that build; if that build fails, it tries again. It is like Form, whose slots are those of a problem.
 func FormIn[T any](ctx context.Context, f *Forms, slot, variant any, build func() (T, error)) (T, error) {
 	for {
 		e, isReserved := f.reserve(slot, variant)

@@ -89,7 +89,7 @@ func (s *Shared) problem(
 	return p, nil
 }
 
-// Drop forgets the last problem, all forms and all parts.
+// Drop forgets the last problem, all forms and all parts that are kept in s. It does nothing if s is nil.
 func (s *Shared) Drop() {
 	if s == nil {
 		return

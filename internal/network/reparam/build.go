@@ -182,7 +182,8 @@ func (b *builder) allocate() {
 	b.identities = make([][]float64, slices.Max(append(degree, 0))+1)
 }
 
-// makeFactorsCores makes a core of every reparameterised factor and a link of every variable. weights are those of the variables.
+// makeFactorsCores makes a core of every reparameterised factor, and of every variable a link, which joins its legs and has its weights.
+// weights are by variable.
 func (b *builder) makeFactorsCores(weights [][]float64) {
 	b.net.Cores = make([]btn.Core, len(b.factors))
 	for c, p := range b.factors {

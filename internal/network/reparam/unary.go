@@ -23,9 +23,9 @@ type Unary struct {
 	isSeparate []bool
 }
 
-// AbsorbUnary multiplies the factors of order one of a valid model into weights of its variables,
-// and the factors of order zero into a number. Errors wrap btn.ErrRange. Cost: linear in the
-// entries of those factors.
+// AbsorbUnary multiplies the factors of order one of a valid model into weights of its variables, and the factors of order zero into a
+// number, Scale. A factor of order one that weights cannot take without loss (multiplyIntoWeights) stays a factor, marked in isSeparate.
+// Errors wrap btn.ErrRange. Cost: linear in the entries of those factors.
 func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 	// The weights of every variable begin with 1.
 	numbers := make([][]scaled.Number, len(m.Domains)) // by variable and value
@@ -91,7 +91,8 @@ func multiplyIntoWeights(table tensor.Tensor, w []scaled.Number, hasNegative boo
 	return true
 }
 
-// isRounded reports whether entries of t, a tensor of order one, may have been rounded: they are sums or products of its numbers.
+// isRounded reports whether entries of t, a tensor of order one, may have been rounded: whether they are sums or products of its numbers.
+// In CP form with nil vectors (the identity) the entries are the weights themselves. Entries of other forms are numbers of the form.
 func isRounded(t tensor.Tensor) bool {
 	switch t := t.(type) {
 	case *tensor.CP:

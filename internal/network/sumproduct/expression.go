@@ -134,8 +134,8 @@ func (e *Expression) ValidateShape() error {
 	return nil
 }
 
-// validateTable checks the scope and the number of entries of table t. lastTable is updated: by index, it has 1 + the last table so far
-// that has the index, 0 for none. So an index that the scope names twice is found.
+// validateTable checks the scope and the number of entries of table t. lastTable has, by index, 1 + the last table so far that has the
+// index, 0 for none. validateTable updates it, and so finds an index that the scope names twice. Tables are checked in sequence.
 func (e *Expression) validateTable(t int, lastTable []int) error {
 	table := &e.Tables[t]
 	if table.Exp != nil {

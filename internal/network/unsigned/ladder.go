@@ -137,9 +137,10 @@ func (l *Ladder) IsCrisp() bool {
 	return true
 }
 
-// StepWeight returns the weight with which value x of mode k changes the maximum of the levels from one level to another. It is 0 if to <
-// from. If to = from, it is the weight of the levels up to the maximum, F_k(to|x), the entry of term number to. If to > from, it is the
-// weight of level to alone, F_k(to|x) − F_k(to−1|x).
+// StepWeight returns the weight with which value x of mode k changes the maximum of the levels from one level to another. A level is the
+// number of a term in l.Order; F_k(m|x) is the entry of term m, the weight of all levels up to m. A maximum cannot fall: the weight is 0
+// if to < from. If to = from, any level up to the maximum may follow: it is F_k(to|x). If to > from, the level must be to: it is F_k(to|x)
+// − F_k(to−1|x).
 func (l *Ladder) StepWeight(k, x, from, to int) float64 {
 	cumulative := func(m int) float64 { return l.vectors[k][l.Order[m]][x] }
 	switch {

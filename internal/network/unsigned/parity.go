@@ -10,8 +10,9 @@ type Parity struct {
 	Flips [][]bool // by mode and value: s_k is −1
 }
 
-// NewParity returns the tensor of the terms weights[t] Π_k vectors[k][t][x_k] as a parity: w Π_k a_k[x_k] (1 ± Π_k s_k(x_k)) with two
-// terms, of which the plain one, w Π_k a_k[x_k], has no number below 0, and every s_k(x) = ±1. ok is false if the terms are no parity.
+// NewParity returns the tensor of the terms weights[t] Π_k vectors[k][t][x_k] as a parity: w Π_k a_k[x_k] (1 ± Π_k s_k(x_k)), where every
+// s_k(x) is 1 or −1. One of its two terms, the plain one, is w Π_k a_k[x_k] and has no number below 0. The other is equal to it up to
+// signs: Odd is the sign ±, and Flips[k][x] tells that s_k(x) is −1. ok is false if the terms are no parity.
 func NewParity(weights []float64, vectors [][][]float64) (p *Parity, ok bool) {
 	if len(weights) != 2 || (weights[0] != weights[1] && weights[0] != -weights[1]) {
 		return nil, false
