@@ -169,8 +169,8 @@ func (c *kernel) contractWithExponents(k int32) []scaled.Number {
 	return message
 }
 
-// writeNormalised writes the numbers xs to message, divided by ±Σ|x| with the sign that makes their sum not negative. It returns false, and
-// writes zeros, if all are 0.
+// writeNormalised writes the numbers xs to message, divided by ±Σ|x|, with the sign that makes their sum not negative. If all numbers are
+// 0, it writes zeros and returns false.
 func writeNormalised(message []float64, xs []scaled.Number) bool {
 	sizes := make([]scaled.Number, len(xs))
 	for a, x := range xs {

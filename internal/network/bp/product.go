@@ -65,7 +65,8 @@ func (c *kernel) multiplyInFloat64(i int) bool {
 }
 
 // multiplyWithExponents computes the messages from index i to all its tables, like multiplyInFloat64, but with a binary exponent for every
-// entry of a product. It returns false if a message, or the product of all messages to i, is 0 for every value.
+// entry of a product. The message to table number n of the index is the product of prefix, the messages from tables before n, and of
+// suffix, those from tables after n. It returns false if a message, or the product of all messages to i, is 0 for every value.
 func (c *kernel) multiplyWithExponents(i int) bool {
 	begin, d := c.graph.firstIncidence[i], c.graph.expression.Dims[i]
 	degree := int(c.graph.endIncidence[i] - begin)
@@ -94,8 +95,9 @@ func (c *kernel) multiplyWithExponents(i int) bool {
 	return isNonzero
 }
 
-// scaledPrefixes returns the products of the first n messages to index i, for n from 0 to their number, with a binary exponent for every
-// entry. If i has d values, the product for value a is prefix[n·d + a]·2^exponents[n·d + a]. Both lists are scratch memory.
+// scaledPrefixes returns the products of the first n messages to index i, for n from 0 to their number. An entry is written as a float64
+// times a power of two: if i has d values, the product for value a is prefix[n·d + a]·2^exponents[n·d + a]. Both lists are memory of c and
+// valid until the next call.
 func (c *kernel) scaledPrefixes(i int) (prefix []float64, exponents []int64) {
 	begin, d := c.graph.firstIncidence[i], c.graph.expression.Dims[i]
 	degree := int(c.graph.endIncidence[i] - begin)

@@ -104,7 +104,8 @@ func (q *queue) raise(i int, amount float64) {
 	}
 }
 
-// siftDown moves the index at a position of the heap down until it comes before its children.
+// siftDown moves the index at a position of the heap down until it comes before its children. The children of a position are at 2·position
+// + 1 and 2·position + 2.
 func (q *queue) siftDown(position int) {
 	for {
 		child := 2*position + 1

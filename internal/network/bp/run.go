@@ -39,7 +39,8 @@ func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*State, erro
 	return run(ctx, g, o)
 }
 
-// run runs belief propagation on the graph of an expression, as Run describes.
+// run runs belief propagation on the graph of an expression, as Run describes. If the range of float64 is too small, so that messages
+// contradict each other although the entries do not, it runs a second time with messages that stay above 0.
 func run(ctx context.Context, g *graph, o Options) (*State, error) {
 	if !(o.Damping >= 0 && o.Damping < 1) {
 		return nil, fault.New(fault.BadInput, "bp: damping %v, at least 0 and below 1", o.Damping)
@@ -223,8 +224,7 @@ func (r *runner) runPhase(phase phase, maxStalls int) error {
 }
 
 // sequentialRound makes up to pairsPerRound pairs of sweeps and returns the smallest change of a pair. It stops early if the run is done.
-// Damping makes the change of a pair smaller than the distance from a fixed point; so only measureChange decides whether the run has
-// converged.
+// Messages change one after the other during a pair; so only measureChange, which changes none, decides whether the run has converged.
 func (r *runner) sequentialRound() (smallest float64, err error) {
 	smallest = math.Inf(1)
 	for range pairsPerRound {
@@ -234,6 +234,7 @@ func (r *runner) sequentialRound() (smallest float64, err error) {
 		}
 		r.Sweeps++
 		smallest = min(smallest, change)
+		// measureChange sets r.Converged.
 		mayHaveConverged := change <= r.options.Tolerance || r.Sweeps == 1 // on trees one pair is enough
 		if mayHaveConverged {
 			if err := r.measureChange(); err != nil {
@@ -270,8 +271,8 @@ func (r *runner) sweepPair() (change float64, err error) {
 	return change, nil
 }
 
-// updateIndex computes the messages to index i whose role it is to be sent in the present sweep, and then the messages from i to its
-// tables. It returns the largest change of a message to i. At a contradiction it stops and returns +Inf.
+// updateIndex computes the messages to index i that are sent in the present sweep, those with the given role. Then it computes the
+// messages from i to its tables. It returns the largest change of a message to i. At a contradiction it stops and returns +Inf.
 func (r *runner) updateIndex(i int, role role) (change float64, err error) {
 	for k := r.graph.firstIncidence[i]; k < r.graph.endIncidence[i]; k++ {
 		if r.graph.role[k] != role {
@@ -279,7 +280,7 @@ func (r *runner) updateIndex(i int, role role) (change float64, err error) {
 		}
 		messageChange, err := r.updateMessage(k, r.Damping)
 		if err != nil || r.Contradiction >= 0 {
-			return messageChange, err // +Inf at a contradiction
+			return messageChange, err // updateMessage returns +Inf at a contradiction
 		}
 		change = max(change, messageChange)
 	}

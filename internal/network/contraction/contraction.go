@@ -155,8 +155,8 @@ func checkPart(ctx context.Context, p *problem.Problem, part btn.Part, want btn.
 	return want, nil
 }
 
-// Flops returns a prediction of the flops that part i of an estimate takes for Z alone: its own price, or else its share of the cost of the
-// estimate. It returns 0 if the estimate has no part i, or if the part does not fit the network.
+// Flops returns a prediction of the flops that part i of an estimate takes for Z alone: the part's own price, if it has one, or else an
+// equal share of the cost of the estimate. It returns 0 if the estimate has no part i, or if the part does not fit the network.
 func Flops(net *btn.Network, e *btn.Estimate, i int) float64 {
 	if i < 0 || i >= len(e.Parts) {
 		return 0

@@ -51,8 +51,8 @@ func (w *workingTree) anneal(o objective, schedule annealing, rng *rand.PCG, max
 	w.copyFrom(best)
 }
 
-// coolingFactor returns ratio^(1/steps) for a ratio below 1: the factor of the temperature in each of the steps. It uses bisection, since
-// products give the same bits on every machine and math.Pow does not.
+// coolingFactor returns ratio^(1/steps) for a ratio below 1: the factor of the temperature in each of the steps. It finds the number in
+// [0, 1] whose power is ratio by 60 halvings of the interval, since products give the same bits on every machine and math.Pow does not.
 func coolingFactor(ratio float64, steps int) float64 {
 	low, high := 0.0, 1.0
 	for range 60 {

@@ -59,8 +59,9 @@ type dissector struct {
 	merges      [][2]int // so far, as in Tree.Merges
 }
 
-// buildTree merges the tensors of a part and returns the number of the resulting table. It splits a part of more than pieceSize tensors
-// into two sides and merges the tables of both.
+// buildTree merges the tensors of a part and returns the number of the resulting table. A part of at most pieceSize tensors is merged one
+// tensor after the other, and so is any part after the pace has ended. A larger part is split into two sides; buildTree merges each side,
+// and then the tables of the two sides.
 func (d *dissector) buildTree(part []int32) int {
 	isSmall := len(part) <= max(d.plan.pieceSize, 1)
 	if isSmall || d.splitter.pace.Over(int64(len(part))) {

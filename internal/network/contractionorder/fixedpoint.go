@@ -40,7 +40,7 @@ func log2(x uint64) log2Fixed {
 var pow2Coarse, pow2Fine = pow2Tables()
 
 // pow2Tables returns the tables coarse[k] = 2^(k/256) and fine[k] = 2^(k/65536). It computes the 16 roots 2^(2^b/65536) by repeated square
-// roots of 2, and multiplies those of the bits b of k.
+// roots of 2. An entry is the product of the roots for those bits b of k that are set; for coarse, bit b stands for bit b+8.
 func pow2Tables() (coarse, fine [256]float64) {
 	var root [fractionBits]float64 // root[b] = 2^(2^b/65536)
 	x := 2.0
@@ -71,8 +71,9 @@ func pow2(x log2Fixed) float64 {
 	if whole < -1000 {
 		return 0
 	}
-	digits := x & (oneBit - 1) // after the point
-	return float64(pow2Coarse[digits>>8] * pow2Fine[digits&255] * math.Float64frombits(uint64(whole+1023)<<52))
+	digits := x & (oneBit - 1)                              // after the point
+	power := math.Float64frombits(uint64(whole+1023) << 52) // 2^whole: the exponent of a float64 has the bias 1023, above 52 bits
+	return float64(pow2Coarse[digits>>8] * pow2Fine[digits&255] * power)
 }
 
 // log2Float returns log2 of x ≥ 2^−1000 in fixed point, with an error of about 2^−12. The exponent of x is the whole part; a table has log2

@@ -36,14 +36,15 @@ func greedyTree(n *network, rule greedyRule, rng *rand.PCG) *pool {
 		if n.hasEnded() {
 			break
 		}
-		firstPartner := int32(t)
+		firstPartner := int32(t) // pairs with earlier tensors are queued already
 		g.queuePairs(int32(t), firstPartner)
 	}
 
 	for len(g.queue) > 0 && !n.hasEnded() {
 		best := g.queue.pop()
 		if g.isAlive[best.a] && g.isAlive[best.b] { // else one of them was merged since
-			g.queuePairs(g.merge(best.a, best.b), 0)
+			const anyPartner = 0
+			g.queuePairs(g.merge(best.a, best.b), anyPartner)
 		}
 	}
 	return g.pool

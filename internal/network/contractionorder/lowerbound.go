@@ -29,14 +29,14 @@ const boundMoves = 1 << 26
 // Source: V. Gogate and R. Dechter,
 // A complete anytime algorithm for treewidth (UAI 2004), minor-min-width; weighted here.
 func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
-	countsFill := false
+	const countsFill, noSeed = false, 0 // byWeight needs neither
 	g := newFillGraph(h, countsFill, pace.New(ctx))
 	var queue queue // of the vertices that are not contracted, by the weight of their neighbourhoods
 	isContracted := make([]bool, len(h.Dims))
 	for v, d := range h.Dims {
 		isContracted[v] = d == 1 // such a vertex is not part of the graph
 		if !isContracted[v] {
-			queue = append(queue, g.key(int32(v), byWeight, 0))
+			queue = append(queue, g.key(int32(v), byWeight, noSeed))
 		}
 	}
 	queue.heapify()
@@ -51,7 +51,7 @@ func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
 		bound = max(bound, k.first) // the lightest neighbourhood of this minor
 		isContracted[k.vertex] = true
 		for _, a := range g.contractEdge(k.vertex) {
-			queue.push(g.key(a, byWeight, 0))
+			queue.push(g.key(a, byWeight, noSeed))
 		}
 	}
 	return float64(bound) / logUnit, g.pace.Err()

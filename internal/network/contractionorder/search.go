@@ -90,7 +90,7 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	// Begin with the min-fill order, which is good enough for easy networks.
 	plan, err := s.beginWithMinFill()
 	if ctxErr := ctx.Err(); ctxErr != nil {
-		return Plan{}, ctxErr // the plan may be cut short
+		return Plan{}, ctxErr // the search for the plan may have been cut short
 	}
 	isGoodEnough := plan.Cost.Flops < cheapTreeFlops && s.fits(plan)
 	if err != nil || isGoodEnough {
@@ -209,12 +209,12 @@ func (s *search) minFillOnly() (Plan, error) {
 	return plan, s.checkMemory(plan)
 }
 
-// fitIntoMemory returns the plan of the best tree, sliced until it fits the memory. A tree that was sliced here is improved once more. If
-// no index is left to slice, the plan does not fit. Slices may be needed although each table is below the limit, since several tables are
-// held at once.
+// fitIntoMemory returns the plan of the best tree, sliced until it fits the memory. Slices may be needed although each table is below the
+// limit, since several tables are held at once. A tree that was sliced here is improved once more. If no index is left to slice, the plan
+// that is returned does not fit. A share of the moves that the price is worth is the limit of the improvements after each index.
 func (s *search) fitIntoMemory() (Plan, error) {
 	moves := max(s.worthInMoves(s.price)/finishShare, 1)
-	s.best.tree.movesSpent = 0
+	s.best.tree.movesSpent = 0 // so that only new moves are added to s.movesSpent below
 	plan, hasChanged, err := s.sliceUntilFits(moves)
 	s.movesSpent += s.best.tree.movesSpent
 	if err != nil || !hasChanged || s.ctx.Err() != nil {

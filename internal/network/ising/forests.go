@@ -59,15 +59,16 @@ type forests struct {
 	visits   int       // spins visited by markTree, in all calls
 }
 
-// improve moves random spins to random classes, of which there are classCount. It makes a move if that makes no cycle and lowers Σ J²
-// within classes by less than a threshold, which begins at meanStrength and falls to 0 (threshold accepting, Dueck and Scheuer, 1990). It
-// ends after forestRounds moves per spin, or when isAcyclic has visited forestVisits spins per spin.
+// improve moves random spins to random classes, of which there are classCount. It makes a move if that closes no cycle and lowers Σ J²
+// within classes by less than a threshold (threshold accepting, Dueck and Scheuer, 1990). The threshold begins at meanStrength and falls
+// to 0 at 0.8 of the progress, so that the last moves only improve. It ends after forestRounds moves per spin, or when isAcyclic has
+// visited forestVisits spins per spin.
 func (f *forests) improve(classCount int, meanStrength float64) {
 	random := rand.New(rand.NewPCG(0, 0))
 	for round := range forestRounds {
 		for range f.N {
 			progress := max(float64(round)/forestRounds, float64(f.visits)/(forestVisits*float64(f.N)))
-			if progress > 1 {
+			if progress > 1 { // f.visits has reached its limit, in all further rounds, too
 				break
 			}
 			threshold := meanStrength * max(0, 1-progress/0.8)

@@ -350,7 +350,7 @@ func (s *symmetricSum) innerState(k, c int, strides []int, following []countStat
 	return inner, gain
 }
 
-// largestValue returns the number with the largest absolute value, the first of several, or 0 for an empty list.
+// largestValue returns the number with the largest absolute value, with its sign: the first of several, or 0 for an empty list.
 func largestValue(values []scaled.Number) scaled.Number {
 	var largest scaled.Number
 	for _, v := range values {
@@ -383,7 +383,7 @@ func quotientsBy(values []scaled.Number, gain scaled.Number) (quotients []float6
 // key returns a string of bytes that two states of one layer share if and only if they have the same next states, weights and final values,
 // to the bit.
 func (s *state) key() string {
-	b := make([]byte, 0, 12*len(s.nextState)+8*len(s.finalValues))
+	b := make([]byte, 0, 12*len(s.nextState)+8*len(s.finalValues)) // 4 bytes a state, 8 a weight and a value
 	for _, next := range s.nextState {
 		b = binary.LittleEndian.AppendUint32(b, uint32(int32(next)))
 	}

@@ -256,8 +256,8 @@ type tableMode struct {
 	mode  int
 }
 
-// modesOfLegs returns for every leg the modes of tables that are that leg. The list is empty for a leg that is merged with other nodes into
-// an index. Nodes below legCount are the legs.
+// modesOfLegs returns for every leg the modes of tables that are that leg. The list is empty for a leg that was merged with other nodes
+// into an index. A node is merged if it is not its own parent, or if it is the root of another node. Nodes below legCount are the legs.
 func (l *layout) modesOfLegs() [][]tableMode {
 	isMerged := make([]bool, len(l.parent)) // by root: its index has more than one node
 	for node := range l.parent {

@@ -118,7 +118,7 @@ func rowMode(t *tensor.Dense) int {
 		d := t.Shape[mode]
 		sums := make([]float64, len(t.Data)/d)
 		for k, x := range t.Data {
-			sums[k/(d*stride)*stride+k%stride] += x // k without its coordinate of mode
+			sums[k/(d*stride)*stride+k%stride] += x // position k without its coordinate of mode: k = (outer·d + x)·stride + inner
 		}
 		slack := max(rowSlack, rowSlackPerEntry*float64(d))
 		areAllOne := !slices.ContainsFunc(sums, func(sum float64) bool { return math.Abs(sum-1) > slack })

@@ -96,8 +96,8 @@ func hasZero(data []float64) bool {
 	return false
 }
 
-// intersectAlive excludes the values that are not supported from the index of a root, and reports whether any of them was alive before. It
-// sets isZero if no value is alive any more.
+// intersectAlive excludes those values of the index of a root that are not supported, and reports whether any of them was alive before. It
+// sets l.isZero if no value is alive any more. isAlive[root] is nil as long as all values are alive.
 func (l *layout) intersectAlive(root int, isSupported []bool) (hasChanged bool) {
 	if l.isAlive[root] == nil { // all values are alive
 		if !slices.Contains(isSupported, false) {
@@ -120,9 +120,9 @@ func (l *layout) intersectAlive(root int, isSupported []bool) (hasChanged bool) 
 	return hasChanged
 }
 
-// supportedValues returns for every value of every mode of t whether t has an entry with it that is not 0 and whose values are all alive.
-// The result is one list: the values of mode 0, then those of mode 1, and so on. It is valid until the next call, and incomplete if the
-// context has ended.
+// supportedValues returns, for every value of every mode of t, whether the value has support: whether t has an entry with this value that
+// is not 0 and whose other values are all alive. The result is one list: the values of mode 0, then those of mode 1, and so on. It is
+// valid until the next call, and incomplete if the context has ended.
 func (l *layout) supportedValues(t *rawTable) []bool {
 	valueCount := 0
 	for _, d := range t.dims {

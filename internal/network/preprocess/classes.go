@@ -61,7 +61,7 @@ func decomposeClasses(dims []int, t *table) (c decomposition, ok bool) {
 		best = columns
 	}
 	classCount := len(best.firstRow)
-	if float64(classCount) > fewClasses*float64(min(shape[0], shape[1])) {
+	if float64(classCount) > fewClasses*float64(min(shape[0], shape[1])) { // too many classes to save work
 		return decomposition{}, false
 	}
 

@@ -23,8 +23,9 @@ type Conflict struct {
 	scopes   [][]int // of Cores and Links: their variables
 }
 
-// String returns a sentence about the conflict, such as "variable 3 = 1; the factor over variable 3, variable 4 contradict each other". It
-// has numbers of variables and values in the form that query.Names.Text replaces by names.
+// String returns a sentence about the conflict, such as "variable 3 = 1; the factor over variable 3, variable 4 contradict each other".
+// Variables and values are written as numbers in a form that query.Names.Text replaces by names. observed has the observed value of each
+// variable of the conflict, −1 for none.
 func (c *Conflict) String() string {
 	var parts []string // a text for each tensor of the conflict
 	for k, v := range c.Variables {

@@ -47,8 +47,8 @@ func Explain(ctx context.Context, net *btn.Network) (*Conflict, error) {
 	return newConflict(net, contradiction), nil
 }
 
-// partsOf returns the tensors of net that may be replaced by ones: all links, of which those of variables have weights, and the cores if
-// these are factors. Cores that stand for variables only join legs and are no parts.
+// partsOf returns the parts of net: the tensors that may be replaced by ones. All links are parts; that of a variable has the weights of
+// the variable. The cores are parts if they are factors. Cores that stand for variables only join legs and are no parts.
 func partsOf(net *btn.Network) []part {
 	var parts []part
 	variableOf := make([]int, len(net.Links)) // by link: its variable, or −1

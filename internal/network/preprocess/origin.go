@@ -21,8 +21,8 @@ type Origin struct {
 //
 //	P(y | v) = Σ_x P(x | v) P(y | x)
 //
-// X has dimX values and Y has dimY. An origin is a function, x = ValueOf[v], or a matrix of probabilities, P(x | v) = Conditional[v*dimX
-// + x]. The result is a function if both are.
+// X has dimX values and Y has dimY. An origin is a function, x = ValueOf[v], or a matrix of probabilities, P(x | v) = Conditional[v*dimX +
+// x]. The result is a function if o and next are functions. If o is neither, the result has no index (−1) and is neither.
 func (o Origin) compose(next Origin, dimX, dimY int) Origin {
 	if o.ValueOf != nil && next.ValueOf != nil {
 		from := make([]int, len(o.ValueOf))

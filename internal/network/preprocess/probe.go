@@ -162,15 +162,15 @@ func (c *consequences) addRemoval(p position, isFollower bool) {
 	}
 }
 
-// updateFollowers records the one value that every follower has left under value x of the probed index. An index with several values left
-// is no follower any more.
+// updateFollowers records the one value that every follower has left under value x of the probed index. d has the domains under that
+// value. An index with several values left is no follower any more.
 func (c *consequences) updateFollowers(d *domains, x int) {
 	followers := c.followers[:0]
 	for _, j := range c.followers {
 		if d.aliveCount[j] > 1 {
 			continue
 		}
-		for len(c.followerValue[j]) <= x {
+		for len(c.followerValue[j]) <= x { // make the list long enough; values x that failed keep 0
 			c.followerValue[j] = append(c.followerValue[j], 0)
 		}
 		c.followerValue[j][x] = slices.Index(d.isAlive[j], true)

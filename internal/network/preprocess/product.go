@@ -24,7 +24,7 @@ func multiplyEntries(a, b []float64, shape, strides []int) (data []float64, ok b
 			f, g := a[rowA+k], b[rowB+k*stride]
 			p := float64(f * g)
 			isOutOfRange := math.Abs(p) < tiny || p-p != 0 // p−p is NaN for an infinite p
-			if isOutOfRange && f != 0 && g != 0 {
+			if isOutOfRange && f != 0 && g != 0 {          // a product with 0 is 0, exactly
 				return nil, false
 			}
 			data[rowA+k] = p
@@ -37,7 +37,7 @@ func multiplyEntries(a, b []float64, shape, strides []int) (data []float64, ok b
 			if x[k]++; x[k] < shape[k] {
 				break
 			}
-			rowB -= x[k] * strides[k]
+			rowB -= x[k] * strides[k] // back to value 0 of index k, and on to the index before it
 			x[k] = 0
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// newResult returns the result of a simplification: e is what became of the original expression. If e is 0, the result has no tables, and
-// no index has an origin.
+// newResult returns the result of a simplification: e is what became of the original expression. Rounding is the error of the scale and of
+// all tables together, in units of 2^-53. If e is 0, the result has no tables, all dimensions are 1, and no index has an origin.
 func newResult(original *sumproduct.Expression, e *expression) *Result {
 	r := &Result{Report: e.report, Rounding: e.scaleErr, dims: original.Dims}
 	simplified := &sumproduct.Expression{
@@ -20,7 +20,7 @@ func newResult(original *sumproduct.Expression, e *expression) *Result {
 		Support: make([][]int, len(e.dims)),
 		Unfit:   original.Unfit,
 	}
-	r.Origin = e.origins.resolveAll()[:len(original.Dims)]
+	r.Origin = e.origins.resolveAll()[:len(original.Dims)] // without the hidden indices, which come last
 
 	if e.report.Zero == nil {
 		for _, t := range e.tables {

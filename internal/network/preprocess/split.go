@@ -131,9 +131,9 @@ func splitPair(e *expression, n int) bool {
 	return false
 }
 
-// pairFactors returns tables A(x, others) and B(y, others) whose product is t, where x and y are indices modeX < modeY of its scope. For
-// every combination of values of the others, t is a matrix over x and y. ok is false if one of these matrices has a rank above one, or if A
-// and B together are larger than t.
+// pairFactors returns tables A(x, others) and B(y, others) whose product is t, where x and y are the indices at positions modeX < modeY of
+// its scope. For every combination of values of the others, t is a matrix over x and y, which must have rank one. ok is false if one has a
+// higher rank, if A and B together are larger than t, or if an entry of B would be tiny.
 func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table, ok bool) {
 	dimX, dimY := dims[t.scope[modeX]], dims[t.scope[modeY]]
 	if len(t.scope) < 3 || dimX+dimY > dimX*dimY {
@@ -178,7 +178,7 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 		}
 		for y := range dimY {
 			entry := t.data[base+pivotX[r]*strideX+y*strideY]
-			if entry == 0 {
+			if entry == 0 { // also for a matrix of zeros, whose pivot is 0
 				continue
 			}
 			quotient := entry / pivot
@@ -191,8 +191,9 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 	return tableA, tableB, true
 }
 
-// rankOnePivot returns the position of the largest entry of a matrix m, its pivot. ok is false if the matrix is not, within rounding, the
-// product of the column and the row through the pivot divided by it. Entry (x, y) is m[x*strideX + y*strideY].
+// rankOnePivot returns the position of the largest entry of a matrix m, its pivot. Entry (x, y) is m[x*strideX + y*strideY]. ok is true if
+// the matrix has rank one within rounding, or is 0: every entry is the product of the entry of the pivot's column in its row and the entry
+// of the pivot's row in its column, divided by the pivot.
 func rankOnePivot(m []float64, dimX, strideX, dimY, strideY int) (pivotX, pivotY int, ok bool) {
 	largest := 0.0
 	for x := range dimX {

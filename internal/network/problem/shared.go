@@ -38,8 +38,8 @@ func (s *Shared) ConditionedProblem(
 	return p
 }
 
-// problem returns the last problem if it was made for the same request. Else it makes one and remembers it. net is base under the
-// evidence; if it is nil, base is conditioned here, and the error is that of conditioning.
+// problem returns the last problem if it was made for the same request. Otherwise it makes one and remembers it, unless s is nil. net is
+// base under the evidence; if it is nil, base is conditioned here, and the error is that of conditioning.
 func (s *Shared) problem(
 	base, net *btn.Network, evidence factorgraph.Evidence, messages []float64, o Options,
 ) (*Problem, error) {
@@ -60,7 +60,7 @@ func (s *Shared) problem(
 		s.mu.Unlock()
 	}
 
-	request := problemRequest{base, evidence}
+	request := problemRequest{base, evidence} // as given; UnderEvidence may replace base and evidence by others with likelihood tensors
 	if net == nil {
 		var err error
 		if base, evidence, net, err = base.UnderEvidence(evidence); err != nil {

@@ -64,8 +64,8 @@ func NewChain(t *tensor.CP) (c *Chain, ok bool) {
 	return c, true
 }
 
-// Step returns the weight with which value x of a mode leads from one state to another. For a parity it is 0 unless the state changes if
-// and only if the value flips the parity.
+// Step returns the weight with which value x of a mode leads from one state to another. The state of a parity changes if and only if the
+// value flips the parity: then, and if neither happens, the weight is the entry of the plain term; otherwise it is 0.
 func (c *Chain) Step(mode, x, from, to int) float64 {
 	if c.parity == nil {
 		return c.ladder.StepWeight(mode, x, from, to)

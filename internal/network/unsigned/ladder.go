@@ -33,10 +33,10 @@ type Ladder struct {
 	vectors [][][]float64 // by mode, term and value
 }
 
-// NewLadder returns the tensor Σ_t weights[t] Π_k vectors[k][t][x_k] as a ladder: its terms t in an order in which the entries of no vector
-// decrease. dims[k] is the number of values of x_k. Vectors with entries below 0 are allowed on one mode, the effect. ok is false if there
-// is no such order, if a coefficient of the ladder is below 0, or if there are more than 64 terms. Cost: the square of the number of terms,
-// times their entries.
+// NewLadder returns the tensor Σ_t weights[t] Π_k vectors[k][t][x_k] as a ladder: its terms t in an order in which the entries of no
+// vector decrease. dims[k] is the number of values of x_k. Vectors with entries below 0 are allowed on one mode, the effect, whose entries
+// are taken as coefficients and need no order. ok is false if there is no such order, if a coefficient of the ladder is below 0, or if
+// there are more than maxTerms terms. Cost: the square of the number of terms, times their entries.
 func NewLadder(dims []int, weights []float64, vectors [][][]float64) (l *Ladder, ok bool) {
 	if len(weights) > maxTerms || len(weights) < 2 {
 		return nil, false
@@ -49,7 +49,7 @@ func NewLadder(dims []int, weights []float64, vectors [][][]float64) (l *Ladder,
 			l.Modes = append(l.Modes, k)
 			continue
 		}
-		if l.Effect >= 0 {
+		if l.Effect >= 0 { // a second mode with negative entries
 			return nil, false
 		}
 		l.Effect = k
@@ -71,7 +71,7 @@ func NewLadder(dims []int, weights []float64, vectors [][][]float64) (l *Ladder,
 			return nil, false
 		}
 	}
-	return l, l.sumCoefficients()
+	return l, l.sumCoefficients() // it sets the coefficients, and returns false if one is below 0
 }
 
 // hasNegative reports whether an entry of v is below 0.
