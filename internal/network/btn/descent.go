@@ -50,8 +50,8 @@ func (o Other) Compare(other Other) int {
 }
 
 // Better returns the heavier of two assignments: f is the best of some slices, and g the best of other slices. If they tie, it returns the
-// one whose values come first in the order of the variables. Its list Others of next best assignments is merged from f, g and their lists.
-// A nil receiver or argument stands for slices without a possible assignment. It does not change f and g.
+// one with the smaller values, compared variable by variable in sequence. Its list Others of next best assignments is merged from f, g and
+// their lists. A nil receiver or argument stands for slices without a possible assignment. It does not change f and g.
 func (f *Found) Better(g *Found) *Found {
 	switch {
 	case f == nil:

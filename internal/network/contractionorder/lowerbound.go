@@ -59,8 +59,8 @@ func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
 
 // contractEdge contracts the edge between v and its neighbour of the smallest weight, the target: v is removed, and the target becomes
 // adjacent to all neighbours of v. weight[a] is the sum of log2Dim over a and its neighbours. The joined vertex keeps the smaller log2Dim
-// of the two, so that the weights stay lower bounds. It returns the vertices whose weights may have changed, some of them twice, or nil if
-// v has no neighbours.
+// of the two, so that the bound of the smaller graph holds for the whole graph. It returns the vertices whose weights may have changed,
+// some of them twice, or nil if v has no neighbours.
 func (g *fillGraph) contractEdge(v int32) []int32 {
 	neighbours := g.neighbours[v]
 	g.neighbours[v] = nil

@@ -173,9 +173,9 @@ func (g *fillGraph) remainingOrder(h Hypergraph, isEliminated []bool) []int {
 	return remaining
 }
 
-// key returns the present priority of vertex v by a greedy rule. A key is compared by its four parts in sequence: two criteria, a number
+// key returns the present priority of vertex v by a greedy rule. Keys are compared by their four parts in sequence: two criteria, a number
 // that breaks ties, and the vertex. The smallest key is eliminated first. The fill count of v is the number of edges that its elimination
-// adds; weight is log2 of the size of the table that it makes.
+// adds; weight is log2 of the size of the table over v and its neighbours.
 func (g *fillGraph) key(v int32, rule rule, seed uint64) key {
 	switch rule {
 	case byWeight:

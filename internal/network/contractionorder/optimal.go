@@ -63,7 +63,7 @@ func (d *optimal) solve(o *objective) (total float64, base log2Fixed) {
 	d.sumOverSubsets()
 	all := len(d.unionSize) - 1 // the subset of all tables
 
-	// Powers of 2, so that the price of a split is a product. Relative to 2^base none is above 2^901, so float64 holds their sums.
+	// Powers of 2, so that the price of a split is a product. Relative to 2^base none is above 2^901, which leaves room in float64.
 	base = max(d.unionSize[all]-900*oneBit, 0)
 	for subset := 1; subset <= all; subset++ {
 		d.unionPrice[subset] = 2 * pow2(d.unionSize[subset]-base)

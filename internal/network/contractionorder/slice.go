@@ -43,7 +43,7 @@ func (s *slicedTree) copyWithoutMoves() *slicedTree {
 	return &slicedTree{wholeNetwork: s.wholeNetwork, tree: s.tree.clone(), sliced: slices.Clone(s.sliced)}
 }
 
-// maxLog2Slices is log2 of a number of slices that nobody will contract.
+// maxLog2Slices is log2 of a number of slices, 2^64, that nobody will contract.
 const maxLog2Slices = 64 * oneBit
 
 // log2Slices returns log2 of the number of slices: of the product of the dimensions of the sliced indices.
@@ -61,9 +61,8 @@ func (s *slicedTree) log2Price(o *objective) log2Fixed {
 }
 
 // sliceToLimit slices one index after the other until no result of a merge is over the limit of o. After each index it replaces pieces of
-// at most maxTables tables of the tree by optimal trees, until the tree's moves (elementary operations since its making) reach maxMoves.
-// It returns false if results are still over the limit: no index is left, there are more than 2^maxLog2Slices slices, or the search has
-// ended.
+// at most maxTables tables of the tree by optimal trees, until the tree's moves (elementary operations) reach maxMoves. It returns false
+// if results are still over the limit: no index is left, there are more than 2^maxLog2Slices slices, or the search has ended.
 func (s *slicedTree) sliceToLimit(o *objective, maxTables int, maxMoves int64) bool {
 	for s.tree.log2Largest() > o.limit {
 		index := s.bestSlice(o)
