@@ -150,10 +150,10 @@ func (fs *factors) addStarTables(incidences []incidence, scope []int, t *tensor.
 	}
 }
 
-// addCounterChain writes a symmetric factor as the chain of tables that lower.Build makes of it, and sets its incidences. The indices of
-// the chain become further indices of the expression. An index of the chain may have fewer values than the variable that it stands for,
-// since lower.Build drops values that are excluded: so a table of 0 and 1 joins each variable of the factor with its index of the chain.
-// The factor takes no part in belief propagation if the chain would be too large or if float64 does not hold its entries.
+// addCounterChain writes a symmetric factor as the chain of tables that lower.Build makes of it, and sets its incidences: for each
+// variable, the table that joins it with the chain. The indices of the chain become further indices of the expression. An index of the
+// chain may have fewer values than the variable that it stands for, since lower.Build drops values that are excluded: so the joining table
+// has 0 and 1. The factor takes no part in belief propagation if the chain would be too large or if float64 does not hold its entries.
 func (fs *factors) addCounterChain(ctx context.Context, incidences []incidence, f factorgraph.Factor) error {
 	net := networkOfTensor(f.Table)
 	if shape, err := lower.Shape(ctx, net); err != nil || entryCount(shape) > maxChainEntries {

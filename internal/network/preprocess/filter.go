@@ -98,7 +98,7 @@ func (t *table) zeroUnsupported(dims []int, other *table) (removed int) {
 		return 0
 	}
 
-	// Set the entries of all other combinations to 0.
+	// Set the entries of all other combinations to 0. An entry of t is at the sum of an offset for its common values and one for the rest.
 	commonOffsets, restOffsets := t.offsets(dims, common), t.offsets(dims, rest)
 	for combination, base := range commonOffsets {
 		if isPossible[combination] {

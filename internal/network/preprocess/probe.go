@@ -26,7 +26,7 @@ type prober struct {
 func (p *prober) probe(i int) {
 	d := p.domains
 	e := d.expression
-	if e.dims[i] == 1 || p.budget <= 0 || !hasZeros(e, i) {
+	if e.dims[i] == 1 || p.budget <= 0 || !hasZeros(e, i) { // without zeros in the tables of i no value of another index is removed
 		return
 	}
 	readBefore := d.entriesRead
@@ -56,7 +56,7 @@ func (p *prober) probe(i int) {
 		p.common.updateFollowers(d, x)
 		d.undo()
 	}
-	p.budget -= d.entriesRead - readBefore
+	p.budget -= d.entriesRead - readBefore // the budget is a number of entries to look at
 
 	if hasRemoved := p.removeImpossible(i, failed); hasRemoved {
 		return
