@@ -25,9 +25,9 @@ import (
 // searchTimeShare is the share of the time until want.Until that a search may take. Then it ends with the best assignment so far.
 const searchTimeShare = 0.8
 
-// Contract searches for the most probable assignment, of all variables or, if p.Map is set, of some of them. It implements
+// Contract searches for the most probable assignment, of all variables or, if p.Map is set, of some of them (marginal MAP). It implements
 // contraction.Contractor; the value has no share of Z. The search ends after p.Work steps or shortly before want.Until, with the best
-// assignment so far and a bound of all others. If p.Work is 0, the value is what was found while the query was planned.
+// assignment so far and a bound of all others. If p.Work is 0, the value is what was found while the query was planned (p.Known).
 func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
 	if p.Work == 0 {
 		found := *p.Known.Found
@@ -67,13 +67,13 @@ func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want b
 	switch {
 	case err != nil:
 		return btn.Value{}, err
-	case ctx.Err() != nil:
+	case ctx.Err() != nil: // Solve returns what it has found when its context ends; that of searchCtx alone is no error
 		return btn.Value{}, ctx.Err()
 	}
 
 	value := btn.Value{Flops: flopsSpent(r)}
 	provedNone := r.Values == nil && r.Proved
-	if !provedNone { // without values the bound counts: another part may have an assignment
+	if !provedNone { // without an assignment Found has the bound: another part of the plan may have an assignment
 		value.Found = weighResult(prepared, r, want.Best)
 	}
 	return value, nil
@@ -91,8 +91,12 @@ func solveOptions(work, memory int64, count int) branching.Options {
 // flopsSpent returns the work of a search in flops.
 func flopsSpent(r *branching.Result) float64 { return float64(r.Stats.Work) * policy.SearchFlops }
 
-// weighResult returns the assignments of a search for the count best ones, with their weights and a bound of all weights: ln weight ≤
-// ln scale − r.Bound + slack for rounding. If the search has found no assignment, the result has the bound alone.
+// weighResult returns the assignments of a search for the count best ones, with their weights and an upper bound of ln of all weights that
+// are not listed. r.Bound is a lower bound of the costs, −ln of the weights without the scale, so that
+//
+//	ln weight ≤ ln scale − r.Bound + slack for rounding
+//
+// If the search has found no assignment, the result has the bound alone.
 func weighResult(prepared *descent.Prepared, r *branching.Result, count int) *btn.Found {
 	bound := math.Inf(-1)
 	if !math.IsInf(r.Bound, 1) {
@@ -104,7 +108,7 @@ func weighResult(prepared *descent.Prepared, r *branching.Result, count int) *bt
 	found := prepared.Weigh(r.Values)
 	if count > 1 {
 		addOthers(prepared, r, found)
-		found.Shorten(count)
+		found.Shorten(count) // the search has looked for one more
 	}
 
 	// The bound holds for all assignments that are not listed.
@@ -123,8 +127,8 @@ func weighResult(prepared *descent.Prepared, r *branching.Result, count int) *bt
 	return found
 }
 
-// contractMarginal searches for a marginal MAP assignment until searchCtx, which is derived from ctx, ends. Without an assignment the
-// value has the bound of the search alone, or nothing if that says that all weights are 0.
+// contractMarginal searches for a marginal MAP assignment until searchCtx, which is derived from ctx, ends. If it finds none, the value
+// has only the search's upper bound of the weights; or nothing, if that bound is 0, so that all weights are 0.
 func (p *Search) contractMarginal(
 	ctx, searchCtx context.Context, prepared *descent.Prepared, instance *problem.Problem,
 ) (btn.Value, error) {
@@ -151,7 +155,7 @@ func (p *Search) contractMarginal(
 		value.Found = &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: bound + prepared.RoundingSlack(bound)}
 		return value, nil
 	}
-	weight := scaled.FromLog(s.bestLower)
+	weight := scaled.FromLog(s.bestLower) // ln of a lower bound of the best assignment's weight
 	bound = max(bound+prepared.RoundingSlack(bound), weight.LogAbs())
 	value.Found = &btn.Found{
 		Values: prepared.ValuesOf(s.best), Weight: weight, Close: btn.Tolerance, Bounded: true, Bound: bound,
@@ -163,8 +167,8 @@ func (p *Search) contractMarginal(
 	return value, nil
 }
 
-// addOthers adds r.Others to best and orders all assignments by their weights, so that best may change. best.All is set if r has all
-// assignments of weight above 0.
+// addOthers adds r.Others, the next best assignments, to best and orders all by their weights. The search ranks assignments by rounded
+// costs, so that another one may become the best. best.All is set if r has all assignments of weight above 0.
 func addOthers(prepared *descent.Prepared, r *branching.Result, best *btn.Found) {
 	list := []btn.Other{{Values: best.Values, Weight: best.Weight}}
 	for _, values := range r.Others {
@@ -176,7 +180,7 @@ func addOthers(prepared *descent.Prepared, r *branching.Result, best *btn.Found)
 	if len(list) > 1 {
 		best.Others = list[1:]
 	}
-	best.All = math.IsInf(r.Bound, 1)
+	best.All = math.IsInf(r.Bound, 1) // of the cost of any other assignment
 }
 
 // costNetwork returns the network whose factors are −ln of the tables of e. The cost of an entry x·2^exponent is −ln x − exponent·ln 2;

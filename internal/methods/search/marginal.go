@@ -141,7 +141,8 @@ func newMarginalSearch(
 		bestLower: math.Inf(-1), closedBound: math.Inf(-1),
 	}
 
-	// The maximised indices get values in the reverse of the elimination order. They have to be its end.
+	// Each maximised index gets a level of the search, in the reverse of the elimination order. They have to be the end of that order: an
+	// index that is summed out must not come after them.
 	maximised := descent.MaximisedIndices(tables)
 	plan.Maximal = make([]bool, len(h.Dims))
 	for _, i := range maximised {
@@ -155,7 +156,7 @@ func newMarginalSearch(
 			return nil, fault.New(fault.Internal, "search: the order sums index %d out after a maximum", i)
 		}
 	}
-	if s.bound, err = minibuckets.Run(ctx, tables.Terms(), plan, 0); err != nil {
+	if s.bound, err = minibuckets.Run(ctx, tables.Terms(), plan, 0); err != nil { // 0: an upper bound
 		return nil, err
 	}
 	s.flopsLeft -= plan.Flops + plan.Matching
@@ -167,20 +168,23 @@ func newMarginalSearch(
 	if isAffordable || err != nil && fault.CodeOf(err) != fault.OverBudget {
 		return s, err
 	}
+
+	// The sums take too much, so mini-buckets bound them. The structure of the tables is that with any values, s.values of 0.
 	s.inner = nil
 	order, err := descent.SumsFirstOrder(ctx, tables, policy.MostFill)
 	if err != nil {
 		return nil, err
 	}
-	order = slices.DeleteFunc(order, func(i int) bool { return plan.Maximal[i] })
+	order = slices.DeleteFunc(order, func(i int) bool { return plan.Maximal[i] }) // only the sums
 	conditioned := descent.ConditionedTerms(tables, s.values).Hypergraph()
-	runs := float64(1 + len(lowerBoundWeights))
+	runs := float64(1 + len(lowerBoundWeights)) // of the mini-buckets in weigh
 	s.leaf, _, err = largestMiniBuckets(conditioned, order, leafShare*flops, runs, float64(memory/2))
 	return s, err
 }
 
 // run dives from the open node of largest bound again and again, until no node can have a better assignment, the work is done or the
-// context ends. The first dive is made whatever the work. It returns ln of a bound of the weights of all assignments.
+// context ends. The first dive is made whatever the work. It returns ln of a bound of the weights of all assignments: the largest of the
+// best weight, the bounds of the open nodes, and closedBound, the bound of everything else.
 func (s *marginalSearch) run() (lnBound float64, err error) {
 	s.push(s.bound.Ln, nil)
 	for dives := 0; len(s.open) > 0; dives++ {
@@ -197,7 +201,7 @@ func (s *marginalSearch) run() (lnBound float64, err error) {
 			return 0, err
 		}
 		if wasWithoutBest && s.best != nil && s.inner != nil {
-			if err := s.improve(); err != nil && s.ctx.Err() == nil {
+			if err := s.improve(); err != nil && s.ctx.Err() == nil { // at the end of the time there is an assignment already
 				return 0, err
 			}
 		}
@@ -226,7 +230,9 @@ func (s *marginalSearch) push(lnBound float64, last *choice) {
 }
 
 // dive completes the values of a node to an assignment: each further index takes the value of largest bound, and the other values become
-// open nodes. It ends early if no value's bound exceeds the cutoff. A complete assignment is weighed and offered as the best one.
+// open nodes. A node is a list of choices from the last one back, of a value for each of the first levels. Values whose bound is at most
+// the cutoff are of no interest; closedBound covers them. dive ends early if all values of an index are such. A complete assignment is
+// weighed and offered as the best one. Bounds are of ln of weights.
 func (s *marginalSearch) dive(n openNode) error {
 	for c := n.last; c != nil; c = c.previous {
 		s.values[s.levels[c.depth-1].index] = c.value
@@ -239,6 +245,7 @@ func (s *marginalSearch) dive(n openNode) error {
 		bounds := make([]float64, l.domain)
 		for a := range bounds {
 			s.values[l.index] = a
+			// Change is at most 0 but for rounding: what the value at this position of the elimination order takes off the bound.
 			if bounds[a] = min(lnBound, lnBound+s.bound.Change(l.position, s.values)); bounds[a] > largest {
 				best, largest = a, bounds[a]
 			}
@@ -263,7 +270,7 @@ func (s *marginalSearch) dive(n openNode) error {
 	}
 	lower, upper, err := s.weigh()
 	if err == nil {
-		s.offer(lower, min(upper, max(lnBound, lower)))
+		s.offer(lower, min(upper, max(lnBound, lower))) // the bound of the dive may be lower than that of weigh
 	}
 	return err
 }
@@ -279,7 +286,8 @@ func (s *marginalSearch) offer(lower, upper float64) (isBetter bool) {
 	return true
 }
 
-// weigh returns bounds of ln of the weight of the assignment s.values. They are equal if the sums fit (inner).
+// weigh returns bounds of ln of the weight of the assignment s.values, the sum of all terms in which the maximised indices have these
+// values. The bounds are equal if the sum is computed exactly (s.inner). If not, mini-buckets bound it (s.leaf).
 func (s *marginalSearch) weigh() (lower, upper float64, err error) {
 	if s.inner != nil {
 		s.flopsLeft -= s.inner.Cost.Flops + leafWork*float64(len(s.tables.Terms().Tables))
@@ -287,7 +295,7 @@ func (s *marginalSearch) weigh() (lower, upper float64, err error) {
 		return lower, lower, err
 	}
 
-	// Bounds by mini-buckets, the best lower one of several weights.
+	// Bounds by mini-buckets. Run gives an upper bound for the weight 0, and a lower bound for a weight above 0: the best one counts.
 	conditioned := descent.ConditionedTerms(s.tables, s.values)
 	s.flopsLeft -= float64(1+len(lowerBoundWeights))*s.leaf.Flops + s.leaf.Matching + leafWork*float64(len(conditioned.Tables))
 	b, err := minibuckets.Run(s.ctx, conditioned, s.leaf, 0)
@@ -303,11 +311,12 @@ func (s *marginalSearch) weigh() (lower, upper float64, err error) {
 			lower = b.Ln
 		}
 	}
-	return min(lower, upper), upper, nil
+	return min(lower, upper), upper, nil // rounding may have put lower above upper
 }
 
 // improve makes the best assignment better by local search: it tries all values of one index after another, and keeps each that makes the
-// weight larger. It ends after a round without a better assignment, or when it has taken improveShare of the work that is left.
+// weight larger: offer then copies s.values to s.best. It ends after a round without a better assignment, or when it has taken improveShare
+// of the work that was left at its beginning.
 func (s *marginalSearch) improve() error {
 	reserve := (1 - improveShare) * s.flopsLeft
 	copy(s.values, s.best)

@@ -30,8 +30,8 @@ type Known struct {
 // Part returns a part that does no search: its value is k.Found.
 func (k *Known) Part() btn.Part { return &Search{Known: k} }
 
-// isFor reports whether k has assignments of the given variables, or a bound without an assignment. It does not check k.Start, which the
-// search does.
+// isFor reports whether k fits the given variables: k.Found has an assignment of them, or none and a bound alone, and all other assignments
+// in it are assignments of them, too. It does not check k.Start, which the search does.
 func (k *Known) isFor(variables []btn.Variable) bool {
 	if k.Found == nil {
 		return false

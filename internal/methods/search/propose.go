@@ -18,7 +18,8 @@ import (
 )
 
 // PilotSearch searches for the count best assignments while a query is planned, and returns what it has found. The search ends after
-// share of the budget, or at the end of its part of the time for planning. The result is nil if no assignment has a weight above 0.
+// share of the budget, or at the end of its part of the time for planning (policy.PilotTime), which is no error. The result is nil if no
+// assignment has a weight above 0.
 //
 // Errors: those of descent.PreparedOf and of branching.Solve.
 func PilotSearch(ctx context.Context, j *proposal.Job, share float64, count int) (*Known, error) {
@@ -34,7 +35,7 @@ func PilotSearch(ctx context.Context, j *proposal.Job, share float64, count int)
 	if err != nil || r.Values == nil && r.Proved {
 		return nil, err
 	}
-	return &Known{Found: weighResult(p, r, count), Start: r.Values, Flops: flopsSpent(r)}, ctx.Err()
+	return &Known{Found: weighResult(p, r, count), Start: r.Values, Flops: flopsSpent(r)}, ctx.Err() // of the query, not searchCtx
 }
 
 // searchSteps returns the number of steps of a search, entries of tables looked at, that take that many flops. It is at least 1.
@@ -58,6 +59,7 @@ func Propose(ctx context.Context, j *proposal.Job, share float64, known *Known) 
 		return nil, "", fault.New(fault.OverBudget, "search: tables of %d entries take %.3g bytes, %d are allowed",
 			entries, cost.Bytes, j.Settings.Memory)
 	}
+	// The plan itself takes no work, so it is not remembered.
 	return proposal.ExactPlan(cost, &Search{Shape: p.Shape(), Work: searchSteps(cost.Flops), Known: known}), j.CacheState(), nil
 }
 
@@ -86,19 +88,21 @@ func ProposeMap(ctx context.Context, j *proposal.Job, share float64, set []int) 
 			if err != nil {
 				return nil, err
 			}
-			plan, entries, err := largestMiniBuckets(p.Hypergraph(), order, boundShare*cost.Flops, 1, memory/4)
+			const runs = 1
+			plan, entries, err := largestMiniBuckets(p.Hypergraph(), order, boundShare*cost.Flops, runs, memory/4)
 			if err != nil {
 				return nil, err
 			}
 			cost := cost
-			cost.Bytes = plan.Bytes + memory/2
+			cost.Bytes = plan.Bytes + memory/2 // half of the memory is for the sums of one assignment
 			return proposal.ExactPlan(cost, &Search{Shape: p.Shape(), Work: work, Map: &Marginal{Order: order, Entries: entries}}), nil
 		})
 }
 
-// largestMiniBuckets returns the plan of the largest mini-buckets along an elimination order that fit memory bytes and whose given number
-// of runs takes flops at most, and the limit of the entries of their products. It doubles that limit until no bucket is split. The plan
-// of the smallest limit may take more flops. Errors: over_budget if even that one does not fit memory.
+// largestMiniBuckets returns the plan of the largest mini-buckets along an elimination order that fit the limits, and entryLimit, the most
+// entries that a product of theirs may have. The plan has to fit memory bytes, and runs times its flops with the work of matching has to be
+// at most flops. It tries entry limits from firstEntries on, each twice the one before, until no bucket is split. The plan of the smallest
+// entry limit may take more flops. Errors: over_budget if even that plan does not fit memory.
 func largestMiniBuckets(
 	h contractionorder.Hypergraph, order []int, flops, runs, memory float64,
 ) (best *minibuckets.Plan, entryLimit float64, err error) {

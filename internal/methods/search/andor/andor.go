@@ -98,7 +98,7 @@ func New(ctx context.Context, dims []int, functions []minibuckets.Costs, memory,
 	for _, f := range functions {
 		s.shape.Edges = append(s.shape.Edges, f.Scope)
 	}
-	moves := int64(float64(work) / moveShare) // operations on the graph
+	moves := int64(float64(work) / moveShare) // operations on the graph; a quarter is for a first order, half for better ones
 	_, isWithin, err := contractionorder.MinFillWithin(ctx, s.shape, math.MaxInt32, moves/4)
 	if err != nil || !isWithin {
 		return nil, err
@@ -132,14 +132,14 @@ func (s *Search) buildPseudoTree() {
 	s.nodes = make([]node, n)
 	s.values = make([]int, n)
 	for _, f := range s.functions {
-		s.addToSeparator(f.Scope, position)
+		s.addToSeparator(f.Scope, position) // to the separator of the variable of f that is eliminated first
 	}
 	for _, v := range s.order {
-		separator := s.nodes[v].separator
+		separator := s.nodes[v].separator // complete: all that adds to it is eliminated before v
 		slices.SortFunc(separator, func(a, b int) int { return position[b] - position[a] })
-		s.addToSeparator(separator, position)
+		s.addToSeparator(separator, position) // to that of its first eliminated variable, the parent
 		if k := len(separator); k > 0 {
-			parent := &s.nodes[separator[k-1]]
+			parent := &s.nodes[separator[k-1]] // eliminated first
 			parent.children = append(parent.children, v)
 		} else {
 			s.roots = append(s.roots, v)
@@ -169,10 +169,11 @@ func firstEliminated(scope, position []int) int {
 }
 
 // WidenMiniBuckets replaces the mini-buckets that bound the search by the largest ones that work and memory allow. isWider is false if no
-// larger ones are allowed; then the present ones stay. If their messages cannot be computed (an error, or costs that are too large),
-// there are none, and later calls make none. Errors: those of the context and of minibuckets.
+// larger ones are allowed; then the present ones stay. If the messages of the larger ones cannot be computed (an error, or costs that are
+// too large), isWider is false, the search is without mini-buckets from then on, and later calls make none. Errors: those of the context
+// and of minibuckets.
 func (s *Search) WidenMiniBuckets(ctx context.Context, work int64) (isWider bool, err error) {
-	if s.productEntries > 0 && !s.wasSplit {
+	if s.productEntries > 0 && !s.wasSplit { // no bucket is split: larger limits change nothing
 		return false, nil
 	}
 	plan, entries, err := s.planMiniBuckets(work)
@@ -207,7 +208,7 @@ func (s *Search) planMiniBuckets(work int64) (best *minibuckets.Plan, entryLimit
 		}
 		s.Work += planWork * int64(len(s.order))
 		if p.LeastWork() > float64(work) || p.LeastBytes() > bucketShare*s.memoryLimit {
-			break
+			break // larger limits take more
 		}
 		if best, entryLimit = p, limit; p.Split == 0 {
 			break
@@ -275,8 +276,8 @@ func (s *Search) placeMessages(order, position []int, miniBuckets *minibuckets.L
 	}
 }
 
-// newTerm returns table c for the node of variable v. The last variable of the scope has stride 1. The stride of v goes to ownStride, and
-// its place in strides is 0, so that an index that is computed from the values of all variables is that of v's first value.
+// newTerm returns table c as a term of the node of variable v. The last variable of the scope has stride 1. v has its stride in ownStride
+// and 0 in strides: so Σ strides · values, whatever value v has, is the index of v's value 0.
 func (s *Search) newTerm(c *minibuckets.Costs, v int) term {
 	t := term{table: c.Values, strides: make([]int, len(c.Scope)), vars: c.Scope}
 	stride := 1
@@ -309,11 +310,11 @@ func (s *Search) pushBounds(n *node, d int) (start int) {
 	bounds, childBounds := s.costStack[start:start+d], s.costStack[start+d:]
 	clear(bounds)
 	for k := range childBounds {
-		childBounds[k] = s.nodes[n.children[k%children]].constant
+		childBounds[k] = s.nodes[n.children[k%children]].constant // k = a·children + i
 	}
 
 	// The functions of the node bound its values.
-	work := d
+	work := d // table entries looked at, and variables of their indices
 	for k := range n.functions {
 		t := &n.functions[k]
 		table := t.table[s.baseIndex(t):]

@@ -12,7 +12,7 @@ import (
 )
 
 // GreedyAssignment returns the assignment in which each variable has the value of least bound, given the values of its ancestors in the
-// pseudo tree. WidenMiniBuckets must have made mini-buckets before.
+// pseudo tree. WidenMiniBuckets must have made mini-buckets before. It changes s.values, and lifts the limit of work.
 func (s *Search) GreedyAssignment() []int {
 	s.workEnd = math.MaxInt64
 	for k := len(s.order) - 1; k >= 0; k-- { // from the roots down: against the order of elimination
@@ -24,8 +24,9 @@ func (s *Search) GreedyAssignment() []int {
 	return slices.Clone(s.values)
 }
 
-// Solve returns the assignment of least cost if that is less than below. If not, it returns nil and raises s.Bound to below. It also
-// returns nil if the work or the context ends before. The costs of subtrees that it found are remembered for the next call.
+// Solve returns the assignment of least cost if that cost is less than below. If not, it returns nil and raises s.Bound to below. It also
+// returns nil if the work or the context ends before, or if there are no mini-buckets. Half of the work is for finding the least cost, and
+// half for finding an assignment of that cost. The costs of subtrees that it found are remembered for the next call.
 func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 	if !s.hasMiniBuckets {
 		return nil
@@ -75,8 +76,9 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 	return slices.Clone(s.values)
 }
 
-// solveTree returns the least cost of the tree of v under the values of its separator if that is less than below. If not, it returns a
-// lower bound of the least cost that is at least below. If the search stops, the result means nothing.
+// solveTree returns the least cost of the tree of v under the present values of its separator, if that cost is less than below. If not, it
+// returns a lower bound of the least cost that is at least below. It remembers the result, exact or not, by the values of the separator. If
+// the search stops, the result means nothing.
 func (s *Search) solveTree(v int, below int64) int64 {
 	remembered, key := s.lookUp(v)
 	isKnown := remembered != nil && remembered.key == key
@@ -96,8 +98,8 @@ func (s *Search) solveTree(v int, below int64) int64 {
 			leastCost = min(leastCost, cost)
 			break
 		}
-		s.costStack[start+a] = math.MaxInt64 // value a is not tried again
-		cost, _ = s.solveChildren(v, a, start+d, cost, limit, nil)
+		s.costStack[start+a] = math.MaxInt64                       // value a is not tried again
+		cost, _ = s.solveChildren(v, a, start+d, cost, limit, nil) // a bound of at least limit if it is not complete
 		leastCost, limit = min(leastCost, cost), min(limit, cost)
 	}
 	s.costStack = s.costStack[:start]
@@ -119,15 +121,16 @@ func indexOfLeast(costs []int64) (best int) {
 	return best
 }
 
-// solveChildren sets v to value a and replaces the bounds of its children's trees in cost by their least costs. It returns the new cost.
-// isComplete is false if the search stopped or the cost reached below; then some bounds were not replaced. If childCosts is not nil, it
-// receives the least costs. costStack[boundsStart + a·n + i] is the bound of the i-th of n children in cost.
+// solveChildren sets v to value a and solves the trees of its children. cost is a lower bound that contains a bound for the tree of each
+// child: costStack[boundsStart + a·n + i] for the i-th of n children. It replaces these bounds by the trees' least costs, and returns the
+// new cost. If childCosts is not nil, it receives the least costs. isComplete is false if the search stopped or the cost reached below;
+// then some bounds were not replaced.
 func (s *Search) solveChildren(v, a, boundsStart int, cost, below int64, childCosts []int64) (_ int64, isComplete bool) {
 	s.values[v] = a
 	children := s.nodes[v].children
 	for i, c := range children {
 		bound := s.costStack[boundsStart+a*len(children)+i]
-		childCost := max(bound, s.solveTree(c, below-cost+bound))
+		childCost := max(bound, s.solveTree(c, below-cost+bound)) // the limit is what the other parts of cost leave of below
 		if cost += childCost - bound; s.stopped || cost >= below {
 			return cost, false
 		}
@@ -138,8 +141,8 @@ func (s *Search) solveChildren(v, a, boundsStart int, cost, below int64, childCo
 	return cost, true
 }
 
-// assignTree sets the values of the tree of v to an assignment of cost leastCost, which is the least one. It returns false if the search
-// stops before.
+// assignTree sets s.values of the tree of v to an assignment of cost leastCost, the least cost of the tree under the present values of its
+// separator. It returns false if the search stops before.
 func (s *Search) assignTree(v int, leastCost int64) bool {
 	// Find a value of v with that cost, and the least costs of the children's trees under it.
 	n, d := &s.nodes[v], s.dims[v]
@@ -153,6 +156,7 @@ func (s *Search) assignTree(v int, leastCost int64) bool {
 			break
 		}
 		s.costStack[start+a] = math.MaxInt64 // value a is not tried again
+		// The bounds of the children's trees begin at costStack[start+d]. leastCost+1: stop if the cost exceeds leastCost.
 		if _, isAssigned = s.solveChildren(v, a, start+d, cost, leastCost+1, childCosts); isAssigned {
 			break
 		}
@@ -168,8 +172,9 @@ func (s *Search) assignTree(v int, leastCost int64) bool {
 // makeMemory makes the hash table of each variable, which remembers the least cost of its tree by the values of its separator. The tables
 // have equal parts of the memory that mini-buckets leave. Later calls do nothing.
 //
-// A variable has no table if its separator is just its parent and the parent's separator: the search comes only once to such values. It has
-// none either if its separator is empty or has too many combinations of values for a key.
+// A variable has no table if its separator consists of its parent and the parent's separator: the search comes only once to each
+// combination of their values. It has no table either if its separator is empty, or has too many combinations of values for a key of 64
+// bits.
 func (s *Search) makeMemory() {
 	if s.memory != nil {
 		return
@@ -183,7 +188,7 @@ func (s *Search) makeMemory() {
 			continue
 		}
 		parent := &s.nodes[separator[k-1]]
-		comesAgain := len(parent.separator) != k-1
+		comesAgain := len(parent.separator) != k-1 // v's separator has the parent and a part of the parent's separator
 		if comesAgain && s.separatorStates(v) < 1<<62 {
 			remembering = append(remembering, v)
 		}
@@ -220,7 +225,8 @@ func (s *Search) lookUp(v int) (place *entry, key uint64) {
 		key = key*uint64(s.dims[u]) + uint64(s.values[u])
 	}
 
-	// The bits of the key are mixed, so that keys that are near each other fall into different places.
+	// The bits of the key are mixed by the constants of splitmix64, so that keys that are near each other fall into different places. The
+	// size of the table is a power of two. Keys are from 1 on, since a place without an entry has the key 0.
 	hash := key * 0x9e3779b97f4a7c15
 	hash = (hash ^ hash>>29) * 0xbf58476d1ce4e5b9
 	return &table[(hash^hash>>32)&uint64(len(table)-1)], key + 1

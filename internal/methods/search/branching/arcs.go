@@ -10,8 +10,9 @@ const infiniteCost = int64(1) << 62
 func (s *state) exceedsMaxMoved(cell int) bool { return uint64(s.cells[cell]+maxMoved) > 2*maxMoved }
 
 // cheapestPartner returns the least cost of value a of e's first variable with a value b of its second one, over the values b in
-// partners, and that b. movedOut[b] is the cost that was moved out of the function to b. If unary is not nil, the cost includes unary[b].
-// The scan ends at the first cost of 0, since no cost is below 0.
+// partners, and the b of that cost. movedOut[b] is the cost that was moved out of the function to b. If unary is not nil, the cost
+// includes unary[b]. The loops leave out what was moved to a, which is the same for all b: so a c of at most moved is a cost of 0, and
+// ends the scan, since no cost is below 0.
 func (s *mover) cheapestPartner(e *arc, a int32, movedOut, unary []int64, partners []int32) (leastCost int64, partner int32) {
 	d := len(movedOut)
 	row := e.table[int(a)*d:][:d]
@@ -52,13 +53,13 @@ func (s *mover) simpleSupport(id int32) bool {
 
 	// Give each value of x its least cost.
 	changed := false
-	s.work += s.liveCount(&s.vars[x]) + 4
+	s.work += s.liveCount(&s.vars[x]) + 4 // entries looked at, the unit of work; the call itself counts as 4
 	for _, a := range s.liveValues(x) {
 		cell := e.movedCell + int(a)
 		if b := e.support[a]; s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.cells[cell] {
 			continue // a still costs 0 with b
 		}
-		leastCost, partner := s.cheapestPartner(e, a, movedOut, nil, partners)
+		leastCost, partner := s.cheapestPartner(e, a, movedOut, nil, partners) // nil: without the unary costs of y
 		e.support[a] = partner
 		if leastCost > 0 && !s.exceedsMaxMoved(cell) {
 			s.set(cell, s.cells[cell]+leastCost)
@@ -74,9 +75,9 @@ func (s *mover) simpleSupport(id int32) bool {
 	return s.makeNodeConsistent(x)
 }
 
-// fullSupport moves costs from a function of two variables to the first variable of arc id: every value a gets the least sum of its cost
-// with a value b of the other variable and b's unary cost. First it moves the part of b's unary cost that this needs into the function. It
-// returns false on a conflict.
+// fullSupport moves costs from a function of two variables to the first variable of arc id. Every value a gets its gain, the least over the
+// values b of the other variable of the cost of (a, b) plus the unary cost of b. For this the function first takes from the unary costs of
+// the other variable what it lacks (takeFromPartner). Values that would cost too much are removed. It returns false on a conflict.
 func (s *mover) fullSupport(id int32) bool {
 	e := &s.arcs[id]
 	values := s.valuesWithoutFullSupport(id)
@@ -105,7 +106,7 @@ func (s *mover) valuesWithoutFullSupport(id int32) []int32 {
 	movedOut, unary := s.cells[reverse.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d] // by value of y
 	partners, ownValues := s.liveValues(y), s.liveValues(e.from)
 	values := s.gaining[:0]
-	s.work += int64(len(ownValues)) + 4
+	s.work += int64(len(ownValues)) + 4 // entries looked at, the unit of work; the call itself counts as 4
 	for _, a := range ownValues {
 		cell := e.movedCell + int(a)
 		if b := e.support[a]; unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.cells[cell] {
@@ -121,14 +122,15 @@ func (s *mover) valuesWithoutFullSupport(id int32) []int32 {
 	return values
 }
 
-// removeTooCostly removes values of x that cost too much: bound + unary cost + gain s.gains[k] of the k-th value reaches upperBound. It
-// returns the remaining values, with their gains in the first entries of s.gains. ok is false if x has no value left.
+// removeTooCostly removes values of x that cost too much. s.gains[k] is what values[k] is about to gain from a function. The value is
+// removed if the bound, its unary cost and its gain together reach upperBound. It returns the remaining values, in the memory of values,
+// with their gains in the first entries of s.gains. ok is false if x has no value left.
 func (s *mover) removeTooCostly(x int32, values []int32) (remaining []int32, ok bool) {
 	v := &s.vars[x]
 	gap := s.gap()
 	remaining = values[:0]
 	for k, a := range values {
-		if s.unaryCost(v, a)+s.gains[k] >= gap {
+		if s.unaryCost(v, a)+s.gains[k] >= gap { // gap is upperBound less the bound
 			if !s.removeValue(x, a) {
 				return nil, false
 			}
@@ -140,8 +142,10 @@ func (s *mover) removeTooCostly(x int32, values []int32) (remaining []int32, ok 
 	return remaining, true
 }
 
-// takeFromPartner moves unary costs of the second variable of arc id into the function, so that s.gains[k] can be moved out to values[k] of
-// the first variable. Its value b gives max_k (s.gains[k] − cost of the function at (values[k], b)), if that is above 0.
+// takeFromPartner moves unary costs of the second variable of arc id into the function. Afterwards s.gains[k] can be moved out of it to
+// values[k] of the first variable, for each k, without a cost below 0. Value b of the second variable gives
+// max_k (s.gains[k] − cost of the function at (values[k], b)), if that is above 0. The value that needs most is recorded as support of b,
+// since it will cost 0 with b.
 func (s *mover) takeFromPartner(id int32, values []int32) {
 	e, reverse := &s.arcs[id], &s.arcs[reverseOf(id)]
 	dx, vy := s.vars[e.from].domainSize, &s.vars[e.to]
@@ -166,8 +170,8 @@ func (s *mover) takeFromPartner(id int32, values []int32) {
 	}
 }
 
-// projectRow takes the function of arc id out of the network after its first variable was assigned a: the function's costs with a are added
-// to the unary costs of the second variable. It returns false on a conflict.
+// projectRow takes the function of arc id out of the network, after its first variable was assigned value a. What remains of the
+// function, its costs with a, is added to the unary costs of the second variable. It returns false on a conflict.
 func (s *mover) projectRow(id int32, a int32) bool {
 	e, reverse := &s.arcs[id], &s.arcs[reverseOf(id)]
 	y := e.to

@@ -51,14 +51,14 @@ func decompose(s *solver) {
 		remaining = s.workLimit - s.work
 	}
 	work := min(int64(float64(s.work)*min(p.workRatio, 1)), remaining)
-	if p.search == nil && !p.planSearch(s, work/4) {
+	if p.search == nil && !p.planSearch(s, work/4) { // an elimination order, for a quarter of the work; false if none is found
 		return
 	}
-	defer p.countWork(s)
+	defer p.countWork(s) // adds the work of p.search to that of s
 
 	// Larger mini-buckets, their assignment and their bound, then the search itself.
 	isWider, err := p.search.WidenMiniBuckets(s.ctx, work)
-	if err != nil {
+	if err != nil { // the search goes on without
 		return
 	}
 	if isWider {
@@ -70,8 +70,9 @@ func decompose(s *solver) {
 	}
 }
 
-// planSearch makes the search along separators of the decomposition's tables, p.search. Finding its elimination order takes at most that
-// work. It returns false if there is no search: the work was not enough or the context has ended.
+// planSearch makes p.search, the search along separators of the decomposition's tables. Finding its elimination order takes at most the
+// given work. It returns false if there is no search, because the work was not enough or the context has ended; then s.work counts all of
+// it.
 func (p *decomposition) planSearch(s *solver, work int64) bool {
 	dims := make([]int, len(p.liveValues))
 	for i := range dims {
@@ -92,12 +93,14 @@ func (p *decomposition) countWork(s *solver) {
 	p.countedWork = p.search.Work
 }
 
-// solve searches along the separators for an assignment better than the best one, and offers it. Its work is workRatio times that of the
-// solver, and at most remaining:
+// solve searches along the separators (p.search) for an assignment better than the best one, and offers it. Its work is workRatio times
+// that of the solver, at most remaining:
 //
 //	workRatio = (gap of the open nodes / closerFactor / gap of the mini-buckets)², at most maxWorkRatio,
 //
-// where a gap is the distance of a bound to the best assignment.
+// where a gap is the distance of a bound to the cost of the best assignment, upperBound. The bound of the open nodes is that of the first
+// one, the bound of the mini-buckets is s.provenBound. Costs of p.search are in addition to p.baseBound. At the end its bound may raise
+// s.provenBound.
 func (p *decomposition) solve(s *solver, remaining int64) {
 	nodesGap, provenGap := float64(s.upperBound-s.open[0].bound), float64(s.upperBound-s.provenBound)
 	gapRatio := nodesGap / closerFactor / provenGap
@@ -111,8 +114,9 @@ func (p *decomposition) solve(s *solver, remaining int64) {
 	s.provenBound = max(s.provenBound, p.baseBound+p.search.Bound)
 }
 
-// offer offers the solver an assignment as a solution, before and after a local search improves it. numbers[i] is the number of the i-th
-// variable's value in p.liveValues[i]. The assigned and the eliminated variables get the values that belong to these.
+// offer offers the solver an assignment as a solution, before and after a local search (improve) makes it cheaper. numbers[i] is the
+// place of the i-th variable's value in p.liveValues[i]. Assigned variables have their only value. Eliminated variables get their
+// cheapest values, given those of the others.
 func (p *decomposition) offer(s *solver, numbers []int) {
 	s.assignFixed()
 	for i, x := range p.variables {
@@ -134,7 +138,7 @@ func newDecomposition(s *solver) *decomposition {
 			p.addVariable(s, int32(x))
 		}
 	}
-	for k := 0; k < len(s.arcs); k += 2 {
+	for k := 0; k < len(s.arcs); k += 2 { // a function of two variables has two arcs
 		if e := &s.arcs[k]; s.isActive(e.activeCell) {
 			p.addFunction(s, []int32{e.from, e.to}, func(v []int32) int64 { return s.pairCost(int32(k), v[0], v[1]) })
 		}
@@ -150,7 +154,8 @@ func newDecomposition(s *solver) *decomposition {
 	return p
 }
 
-// addVariable adds an open variable with its live values in ascending order, and its unary costs as a table.
+// addVariable adds an open variable of the solver to the network of p, in which variables and values have new numbers. The live values are
+// numbered in ascending order, and their unary costs become a table.
 func (p *decomposition) addVariable(s *solver, x int32) {
 	p.index[x] = len(p.variables)
 	live := slices.Clone(s.liveValues(x))
@@ -163,8 +168,9 @@ func (p *decomposition) addVariable(s *solver, x int32) {
 	p.tables = append(p.tables, table)
 }
 
-// addFunction adds the table of a function of open variables over their live values. cost(values) is the function, with the values in the
-// order of scope. An entry is forbidden if it, the unary costs of its values and the bound together reach upperBound.
+// addFunction adds the table of a function of open variables to the network of p, over their live values. cost(values) is the function,
+// with the values in the order of scope. An entry is forbidden if its cost, the unary costs of its values and the bound together reach
+// upperBound.
 func (p *decomposition) addFunction(s *solver, scope []int32, cost func(values []int32) int64) {
 	gap := s.upperBound - p.baseBound
 	table := minibuckets.Costs{}
@@ -192,7 +198,8 @@ func (p *decomposition) addFunction(s *solver, scope []int32, cost func(values [
 	p.tables = append(p.tables, table)
 }
 
-// addWide adds the table of a wide function over its open variables. The others are assigned: their values select a part of its table.
+// addWide adds the table of function w, one of more than two variables, over its open variables. The other variables are assigned: their
+// values select a part of w's table. Costs that were moved from w to values are subtracted.
 func (p *decomposition) addWide(s *solver, w *wide) {
 	var scope []int32
 	var positions []int // of the variables of scope in w.scope

@@ -41,9 +41,9 @@ func (n *neighbourSet) add(y int32) bool {
 	return true
 }
 
-// eliminateNext takes the first variable from the queue maybeEliminable, and eliminates it if it is open, has at most maxNeighbours and the
-// work is small: a function of its neighbours replaces its functions. The neighbours are queued, since they may be eliminable then. It
-// returns false on a conflict.
+// eliminateNext takes the first variable from the queue maybeEliminable. It eliminates the variable if that is open, has at most
+// maxNeighbours neighbours and little work (isCheap): a function of its neighbours replaces its functions. The neighbours are queued, since
+// they may be eliminable then. It returns false on a conflict, and true if the variable stays.
 func (s *eliminator) eliminateNext() bool {
 	x := s.order[s.maybeEliminable.popFirst()]
 	v := &s.vars[x]
@@ -92,7 +92,7 @@ func (s *eliminator) isCheap(v *variable, neighbours *neighbourSet) bool {
 		entries *= int64(s.vars[y].domainSize)
 	}
 	switch neighbours.count {
-	case 0, 1:
+	case 0, 1: // the new function is a cost of the bound or unary costs
 		return true
 	case 2:
 		return work <= maxPairWork
@@ -114,8 +114,9 @@ type term struct {
 	movedCells   [maxNeighbours]int // of the first cost moved to each neighbour; 0: the neighbour is not in the scope
 }
 
-// termsOf returns the active functions of x as terms, with the strides of their tables for x and for its neighbours. The list is valid
-// until the next call.
+// termsOf returns the active functions of x as terms of its elimination. A term has the table of its function, and for x and each neighbour
+// the stride in the table and the first cell of the costs moved to it. A neighbour that is not in the function's scope has 0 for both. The
+// list is valid until the next call.
 func (s *eliminator) termsOf(x int32, neighbours *neighbourSet) []term {
 	v := &s.vars[x]
 	terms := s.termBuffer[:0]
@@ -124,7 +125,7 @@ func (s *eliminator) termsOf(x int32, neighbours *neighbourSet) []term {
 		if !s.isActive(e.activeCell) {
 			continue
 		}
-		t := term{table: e.table, ownStride: s.vars[e.to].domainSize, ownMovedCell: e.movedCell}
+		t := term{table: e.table, ownStride: s.vars[e.to].domainSize, ownMovedCell: e.movedCell} // a row for each value of x
 		i := slices.Index(neighbours.members[:neighbours.count], e.to)
 		t.strides[i], t.movedCells[i] = 1, s.arcs[reverseOf(id)].movedCell
 		terms = append(terms, t)
@@ -138,8 +139,9 @@ func (s *eliminator) termsOf(x int32, neighbours *neighbourSet) []term {
 	return terms
 }
 
-// wideTerm returns a wide function as a term for the elimination of x. Variables of the function other than x and the neighbours are
-// assigned: their values go to the base index and the constant. x is −1 if the function does not have the eliminated variable.
+// wideTerm returns function w, one of more than two variables, as a term for the elimination of x. Variables of the function other than x
+// and the neighbours are assigned: their values are part of baseIndex, and the costs that were moved to them are subtracted in constant. x
+// is −1 if the function does not have the eliminated variable.
 func (s *eliminator) wideTerm(w *wide, x int32, neighbours *neighbourSet) term {
 	t := term{table: w.table}
 	for k, y := range w.scope {
@@ -158,12 +160,13 @@ func (s *eliminator) wideTerm(w *wide, x int32, neighbours *neighbourSet) term {
 }
 
 // eliminateVariable takes x out of the network and replaces its functions by a function of its neighbours: the least sum of costs over the
-// values of x. For one neighbour this function is unary costs, which full support moves there. It returns false on a conflict.
+// values of x. For one neighbour the function is its unary costs: fullSupport moves all costs of x and of their function there. Without
+// neighbours there is nothing to replace. It returns false on a conflict.
 func (s *eliminator) eliminateVariable(x int32, neighbours *neighbourSet) bool {
 	v := &s.vars[x]
 	el := s.newElimination(x)
-	functions := s.eliminatedFunctions[el.firstFunction:] // numbers of el.arcCount arcs from x, then of wide functions
-	if neighbours.count == 1 && !s.fullSupport(reverseOf(functions[0])) {
+	functions := s.eliminatedFunctions[el.firstFunction:]                 // numbers of el.arcCount arcs from x, then of wide functions
+	if neighbours.count == 1 && !s.fullSupport(reverseOf(functions[0])) { // functions[0] is the arc from x to the neighbour
 		return false
 	}
 	var terms []term
@@ -194,8 +197,9 @@ func (s *eliminator) eliminateVariable(x int32, neighbours *neighbourSet) bool {
 	return true
 }
 
-// newElimination returns the elimination of x, and writes the numbers of its active functions to s.eliminatedFunctions: arcs from x, then
-// wide functions. They follow those of the eliminations in force; what is behind these was taken back.
+// newElimination returns the elimination of x, and writes the numbers of x's active functions to s.eliminatedFunctions: arcs from x, then
+// functions of more than two variables. The list has the functions of all eliminations in force, one elimination after the other; entries
+// behind the last of these were taken back and are overwritten.
 func (s *eliminator) newElimination(x int32) elimination {
 	v := &s.vars[x]
 	el := elimination{x: x}
@@ -222,8 +226,9 @@ func (s *eliminator) newElimination(x int32) elimination {
 	return el
 }
 
-// leastCost returns the least sum, over the live values of v, of v's unary cost and the terms. neighbourValues has the values of the
-// neighbours.
+// leastCost returns the least cost of a live value of v, given the values of its neighbours in neighbourValues. The cost is v's unary cost
+// plus the costs of the terms: entries of their tables, less the costs that were moved to the values. A cell of 0 in a term's movedCells or
+// ownMovedCell states that its function does not have the neighbour, or v.
 func (s *eliminator) leastCost(v *variable, neighbours *neighbourSet, terms []term, neighbourValues *[maxNeighbours]int32) int64 {
 	// What is the same for all values of v: the indices by the neighbours' values, and fixedCost.
 	fixedCost := int64(0)
@@ -276,9 +281,9 @@ func resized(buffer *[]int64, n int) []int64 {
 	return *buffer
 }
 
-// addTripleFunction adds a wide function of the three neighbours of the eliminated variable v: the least costs of the terms over the values
-// of v. It also replaces the wide functions that these neighbours have. The least cost for each pair of values goes to the functions of two
-// of the neighbours. It returns false on a conflict.
+// addTripleFunction adds a function of the three neighbours of the eliminated variable v: the least cost of the terms over the values of v,
+// for each combination of the neighbours' values. It also replaces the functions that the three neighbours have already (takeTriples). Then
+// costs that depend on two neighbours only move to functions of two neighbours. It returns false on a conflict.
 func (s *eliminator) addTripleFunction(v *variable, neighbours *neighbourSet, terms []term) bool {
 	// The new function.
 	terms = s.takeTriples(neighbours, terms)
@@ -291,7 +296,7 @@ func (s *eliminator) addTripleFunction(v *variable, neighbours *neighbourSet, te
 
 	// Move costs to the functions of two neighbours. skip is the position of the third one.
 	for skip := range maxNeighbours {
-		s.takePairCosts(w, skip)
+		s.takePairCosts(w, skip) // from w's table to s.pairCosts[skip]
 	}
 	for skip := range maxNeighbours {
 		i, j := otherTwo(skip)
@@ -301,7 +306,7 @@ func (s *eliminator) addTripleFunction(v *variable, neighbours *neighbourSet, te
 		}
 	}
 
-	// Give all three support.
+	// Give all three support. The one of lowest rank gets full support, which counts unary costs of the others.
 	lowest := s.lowestRanked(w)
 	for i, x := range w.scope {
 		s.enqueue(&s.doubtfulSupport, x)
@@ -312,12 +317,13 @@ func (s *eliminator) addTripleFunction(v *variable, neighbours *neighbourSet, te
 	return s.wideFullSupport(id, lowest)
 }
 
-// takeTriples deactivates the wide functions whose open variables are exactly the three neighbours, and appends them to terms.
+// takeTriples deactivates the functions of more than two variables whose open variables are exactly the three neighbours, and appends
+// them to terms. The new function of the three neighbours will contain their costs.
 func (s *eliminator) takeTriples(neighbours *neighbourSet, terms []term) []term {
 	for _, id := range s.vars[neighbours.members[0]].wides {
 		w := &s.wides[id]
 		if s.isActive(w.activeCell) && s.cells[w.openCountCell] == maxNeighbours && s.isWithin(w, neighbours) {
-			terms = append(terms, s.wideTerm(w, -1, neighbours))
+			terms = append(terms, s.wideTerm(w, -1, neighbours)) // −1: w does not have the eliminated variable
 			s.set(w.activeCell, 0)
 		}
 	}
@@ -330,7 +336,7 @@ func (s *eliminator) takeTriples(neighbours *neighbourSet, terms []term) []term 
 func (s *eliminator) fillTriple(w *wide, v *variable, neighbours *neighbourSet, terms []term) (hasCosts bool) {
 	for _, b := range s.liveValues(w.scope[0]) {
 		for _, c := range s.liveValues(w.scope[1]) {
-			for _, d := range s.liveValues(w.scope[2]) {
+			for _, d := range s.liveValues(w.scope[2]) { // stride 1 in the table
 				cost := s.leastCost(v, neighbours, terms, &[maxNeighbours]int32{b, c, d})
 				w.table[b*w.strides[0]+c*w.strides[1]+d] = cost
 				hasCosts = hasCosts || cost > 0
@@ -340,9 +346,9 @@ func (s *eliminator) fillTriple(w *wide, v *variable, neighbours *neighbourSet, 
 	return hasCosts
 }
 
-// takePairCosts moves costs from w, a function of three variables, to s.pairCosts[skip], a function of two of them: those that are not at
-// position skip. For each pair of their values it finds the least cost in w's table over the values of the skipped variable, subtracts it
-// from these entries of the table, and writes it to s.pairCosts[skip].
+// takePairCosts moves costs from w, a function of three variables, to s.pairCosts[skip], a function of two of them: the variables at the
+// positions i and j other than skip. For each pair of their values it finds the least cost in w's table over the values of the skipped
+// variable, subtracts it from the entries of these values, and writes it to s.pairCosts[skip].
 func (s *eliminator) takePairCosts(w *wide, skip int) {
 	i, j := otherTwo(skip)
 	d := s.vars[w.scope[j]].domainSize
@@ -376,9 +382,9 @@ func (s *eliminator) isWithin(w *wide, neighbours *neighbourSet) bool {
 	return true
 }
 
-// newTriple adds a wide function of three variables and returns its number. The caller fills its table, in which the last variable has
-// stride 1. An entry of s.wides that pop has cut off is used again, with its buffers. A cell of movedCells[k] holds the cost that was
-// moved to a value of the k-th variable.
+// newTriple adds a function of three variables (maxNeighbours) to s.wides and returns its number. The caller fills its table, in which the
+// last variable has stride 1. An entry of s.wides that pop has cut off is used again, with its buffers. w.movedCells[k] is the first of the
+// cells that hold the costs which were moved to the values of the k-th variable; new cells are 0.
 func (s *eliminator) newTriple(scope [maxNeighbours]int32) int32 {
 	// The place in s.wides.
 	id := len(s.wides)

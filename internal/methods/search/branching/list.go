@@ -18,7 +18,7 @@ type listedAssignment struct {
 // s.wantedCount cheapest assignments in ascending order. When it is full, upperBound becomes the cost of the last one.
 func (s *finder) insertListed(l listedAssignment) {
 	position := len(s.bestList)
-	for position > 0 && s.bestList[position-1].cost >= l.cost {
+	for position > 0 && s.bestList[position-1].cost >= l.cost { // an equal assignment has the same cost
 		if position--; slices.Equal(s.bestList[position].values, l.values) {
 			return
 		}
@@ -31,8 +31,10 @@ func (s *finder) insertListed(l listedAssignment) {
 	}
 }
 
-// offerCompletions offers the assignments of a node without open variables, the cheapest first, as long as they cost less than upperBound.
-// They differ in the values of the eliminated variables. leafFloor falls to the bound of an assignment whose cost is above its bound.
+// offerCompletions offers the assignments of a node without open variables, the cheapest first, as long as they cost less than upperBound
+// and are no more than wanted. They differ in the values of the eliminated variables. ranked.List goes through them by their extra cost
+// above the bound of the node. If the cost of one is above bound + extra, or the listing fails, leafFloor falls to that bound:
+// assignments of the node may be missing.
 func (s *solver) offerCompletions() {
 	s.assignFixed()
 	bound := s.lowerBound()
@@ -61,8 +63,8 @@ func (c choices) eliminationAt(level int) *elimination {
 // Choose implements ranked.Choices: it gives the eliminated variable of a level the value option.
 func (c choices) Choose(level, option int) { c.s.values[c.eliminationAt(level).x] = option }
 
-// Costs implements ranked.Choices: it returns, for each value of a level's variable, its cost less that of the cheapest value, given the
-// variables of the levels before. A removed value costs +Inf.
+// Costs implements ranked.Choices. The variable of a level is an eliminated one. Costs returns the cost of each of its values less that of
+// the cheapest value, given the values of the variables of the levels before in s.values. A removed value costs +Inf.
 func (c choices) Costs(level int) []float64 {
 	el := c.eliminationAt(level)
 	costs := slices.Repeat([]float64{math.Inf(1)}, c.s.vars[el.x].domainSize)

@@ -8,7 +8,8 @@ import (
 // maxRounds limits the rounds of a local search.
 const maxRounds = 32
 
-// offerGreedyStart offers an assignment as a solution: each variable has the value of least unary cost, then a local search improves it.
+// offerGreedyStart offers an assignment as a solution: each variable has the live value of least unary cost, then a local search (improve)
+// changes s.values to a cheaper assignment.
 func (s *finder) offerGreedyStart() {
 	for x := range s.vars {
 		v := &s.vars[x]
@@ -65,13 +66,13 @@ const (
 	turns      = 4
 )
 
-// explore looks for better assignments near the best one, for one part in s.exploreShare of the work so far, and sets that share for the
-// next time. It does nothing if there is no assignment yet.
+// explore looks for better assignments near the best one, and takes 1/s.exploreShare of the work so far for it. It takes turns between
+// perturbations and searches of neighbourhoods, and sets s.exploreShare for the next time. It does nothing if there is no assignment yet.
 func (s *solver) explore() {
 	if s.best == nil {
 		return
 	}
-	upperBefore, work := s.upperBound, s.work/s.exploreShare/(2*turns)
+	upperBefore, work := s.upperBound, s.work/s.exploreShare/(2*turns) // work of one perturb or searchNeighbourhoods
 	for range turns {
 		s.perturb(work)
 		s.searchNeighbourhoods(work)
@@ -87,8 +88,9 @@ func (s *solver) explore() {
 // maxPerturbed is the largest number of variables that a perturbation changes at random.
 const maxPerturbed = 8
 
-// perturb looks for better assignments near the best one by iterated local search, for that work. Each time some connected variables take
-// random values, then the variables around them take their cheapest values, one after the other. A change that costs more is taken back.
+// perturb looks for better assignments near the best one by iterated local search, with the given work. Each time some connected variables
+// take random values, at most maxPerturbed of them. Then the variables around them take their cheapest values, one after the other. The
+// change is taken back if the assignment costs more than before it.
 func (s *finder) perturb(work int64) {
 	rng := rand.New(rand.NewPCG(uint64(s.work), 1))
 	p := perturbation{finder: s, values: append([]int(nil), s.best...), queued: newQueue(len(s.vars))}
@@ -136,7 +138,7 @@ func (p *perturbation) changeAtRandom(rng *rand.Rand) {
 		if d := p.vars[x].domainSize; d > 1 {
 			costs := p.valueCosts[:d]
 			p.writeValueCosts(x, p.values, costs)
-			p.setValue(x, (p.values[x]+1+rng.IntN(d-1))%d, costs)
+			p.setValue(x, (p.values[x]+1+rng.IntN(d-1))%d, costs) // any value but the present one
 		}
 		// A random neighbour: the n-th one replaces the choice with probability 1/n, so that all are equally likely.
 		chosen, n := x, 0
@@ -149,8 +151,8 @@ func (p *perturbation) changeAtRandom(rng *rand.Rand) {
 	}
 }
 
-// descend gives queued variables their cheapest values until none is queued, or for maxRounds steps per variable of the network. Then it
-// empties the queue.
+// descend gives queued variables their cheapest values, each given the values of all others. A changed variable queues its neighbours
+// (setValue). It ends when none is queued, or after maxRounds steps per variable of the network, and then empties the queue.
 func (p *perturbation) descend() {
 	for steps := 0; p.queued.count > 0 && steps < maxRounds*len(p.vars); steps++ {
 		x := p.order[p.queued.popFirst()]
@@ -176,9 +178,9 @@ const (
 	refineLimit = 64 // backtracks of the search of a neighbourhood
 )
 
-// searchNeighbourhoods searches neighbourhoods of the best assignment depth first, for that work: some connected variables are free, all
-// others keep their values. The next neighbourhood is larger after a complete search without a better assignment, and smaller after an
-// incomplete one (Shaw, CP 1998).
+// searchNeighbourhoods searches neighbourhoods of the best assignment depth first, with the given work. In a neighbourhood some connected
+// variables are free, and all others keep their values. The next neighbourhood has an eighth more free variables, and one, after a complete
+// search without a better assignment. It has an eighth less after an incomplete one (Shaw, CP 1998).
 func (s *solver) searchNeighbourhoods(work int64) {
 	rng := rand.New(rand.NewPCG(uint64(s.work), 2))
 	leafFloor, weights := s.leafFloor, slices.Clone(s.weights)
@@ -187,6 +189,7 @@ func (s *solver) searchNeighbourhoods(work int64) {
 		s.chooseFree(isFree, s.freeCount, rng)
 		upperBefore := s.upperBound
 		s.push()
+		// A conflict shows as well as a complete search that there is no better assignment.
 		isComplete := !s.fixOthers(isFree) || !s.propagate() || s.searchDepthFirst(s.path[:0], refineLimit, workEnd, nil)
 		s.pop()
 		switch {
@@ -201,8 +204,8 @@ func (s *solver) searchNeighbourhoods(work int64) {
 	copy(s.weights, weights) // conflicts with values that are kept tell little about the network
 }
 
-// chooseFree marks a random connected set of variables as free: it visits variables from a random one on, each next to one visited before,
-// until it has visited size open ones. The neighbours of all visited variables are marked, too.
+// chooseFree marks a random connected set of variables as free. It begins at a random variable, and visits further ones, each a neighbour
+// of one visited before, until it has visited size open ones. The visited variables and all their neighbours are marked.
 func (s *finder) chooseFree(isFree []bool, size int, rng *rand.Rand) {
 	clear(isFree)
 	s.work += int64(len(s.vars))
@@ -227,8 +230,8 @@ func (s *finder) chooseFree(isFree []bool, size int, rng *rand.Rand) {
 	}
 }
 
-// fixOthers assigns the variables that are not free their values in the best assignment, if they are open and the value is not removed.
-// It returns false on a conflict.
+// fixOthers assigns the variables that are not free their values in the best assignment. It leaves out variables that are not open or whose
+// value was removed. It returns false on a conflict.
 func (s *solver) fixOthers(isFree []bool) bool {
 	onlyValue := []int32{0}
 	for x := range s.vars {
@@ -252,7 +255,7 @@ type formerValue struct {
 func (s *finder) visitNeighbours(x int32, visit func(y int32)) {
 	v := &s.vars[x]
 	for _, id := range v.arcs {
-		if int(id) >= 2*s.networkPairs {
+		if int(id) >= 2*s.networkPairs { // a function has two arcs
 			break
 		}
 		visit(s.arcs[id].to)
@@ -270,14 +273,15 @@ func (s *finder) visitNeighbours(x int32, visit func(y int32)) {
 }
 
 // writeValueCosts writes to costs[a] the sum of the functions of x if x has value a and the other variables have their values in values. It
-// uses the functions of the network as they were given, without moved costs; functions that the search made follow them in the lists.
+// uses the functions of the network as they were given, and not the costs that were moved since. In the lists of x's functions those of the
+// network come first; those that the search made do not count.
 func (s *finder) writeValueCosts(x int32, values []int, costs []int64) {
 	v := &s.vars[x]
 	copy(costs, s.networkUnary[x])
 
 	// Functions of two variables.
 	for _, id := range v.arcs {
-		if int(id) >= 2*s.networkPairs {
+		if int(id) >= 2*s.networkPairs { // a function has two arcs
 			break
 		}
 		reverse := &s.arcs[reverseOf(id)] // its table has a row of x's values for each value of the other variable

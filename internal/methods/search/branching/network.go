@@ -96,7 +96,8 @@ func (n *Network) check() error {
 	return nil
 }
 
-// checkFactor returns the number of entries of factor k, or an error if it is invalid.
+// checkFactor returns the number of entries of factor k, or an error if the factor is invalid. A cost of +Inf is valid: it forbids the
+// combination.
 func (n *Network) checkFactor(k int) (size float64, err error) {
 	f := &n.Factors[k]
 	size = 1
@@ -140,8 +141,8 @@ func (m *magnitudes) add(largest float64) float64 {
 	return m.sum * max(1, m.count/8)
 }
 
-// merge adds up the factors over the same one or two variables, and moves the least cost of each table to the constant. isPossible is false
-// if a table forbids all combinations of its variables.
+// merge adds up the factors over the same variable or the same two variables, and moves the least cost of each table to the constant
+// (normalise). isPossible is false if a table forbids all combinations of its variables. Magnitudes bound the rounding errors of the sums.
 func (n *Network) merge() (m *merged, isPossible bool) {
 	g := merger{net: n, merged: &merged{unary: make([][]float64, len(n.Domains))}, pairIndex: map[[2]int]int{}}
 	for v, d := range n.Domains {
@@ -163,8 +164,9 @@ type merger struct {
 	pairMagnitudes  []magnitudes   // by index in pairs
 }
 
-// addFactor adds the costs of a factor to the merged network: to the constant if it has no variables, else to the table over the same
-// variables. Every factor of three or more variables has a table of its own. Variables of one value do not count.
+// addFactor adds the costs of a factor to the merged network: to the constant if it has no variables, to the table over the same variables
+// if it has one or two. Every factor of three or more variables gets a table of its own. Variables of one value do not count. All tables
+// are row-major, so that leaving them out changes no index.
 func (g *merger) addFactor(f *Factor) {
 	var scope []int // variables of several values
 	for _, v := range f.Scope {
@@ -187,7 +189,7 @@ func (g *merger) addFactor(f *Factor) {
 		g.constant.Add(f.Costs[0])
 	case 1:
 		x := scope[0]
-		g.roundingError = max(g.roundingError, g.unaryMagnitudes[x].add(largest))
+		g.roundingError = max(g.roundingError, g.unaryMagnitudes[x].add(largest)) // the bound for the sum of the table
 		for a, c := range f.Costs {
 			g.unary[x][a] += c
 		}
@@ -198,8 +200,9 @@ func (g *merger) addFactor(f *Factor) {
 	}
 }
 
-// addPair adds costs to the merged table of x and y. costs has a row for each value of x and a column for each value of y; the merged table
-// has a row for each value of the smaller variable. largest is the largest absolute cost.
+// addPair adds costs to the merged table of x and y. costs has a row for each value of x and a column for each value of y. The merged table
+// has a row for each value of the variable with the smaller number, so costs are transposed if x > y. largest is the largest absolute cost;
+// g.pairMagnitudes bounds the rounding error of the sums by it.
 func (g *merger) addPair(x, y int, costs []float64, largest float64) {
 	key := [2]int{min(x, y), max(x, y)}
 	k, ok := g.pairIndex[key]
@@ -226,7 +229,7 @@ func (g *merger) addPair(x, y int, costs []float64, largest float64) {
 // normalise moves the least cost of each table to the constant. It returns false if the constant or a whole table is +Inf: no assignment is
 // possible then.
 func (m *merged) normalise() (isPossible bool) {
-	isPossible = !math.IsInf(m.constant.High, 1)
+	isPossible = !math.IsInf(m.constant.High, 1) // the sum in two float64, of which High is the larger
 	m.eachTable(func(costs []float64) {
 		leastCost := slices.Min(costs)
 		if math.IsInf(leastCost, 1) {
@@ -255,10 +258,15 @@ func (m *merged) eachTable(visit func(costs []float64)) {
 }
 
 // unit returns the unit of costs, a power of two of a nat, and the cost of forbidden combinations in units: 1 more than the sum of the
-// largest costs of all tables. The unit is the smallest one for which that sum stays within its limit and rounding errors are below it.
+// largest costs of all tables. The unit is the smallest one, from finestUnit on, for which that sum is at most totalLimit units and the
+// rounding error of a cost is at most a quarter of a unit. m.roundingError bounds that error in units of 2^-50, so
+//
+//	m.roundingError · 2^-50 ≤ unit/4,  that is  m.roundingError · 2^-48 ≤ unit
 func (m *merged) unit() (unit float64, forbidden int64) {
 	total, totalLimit := 0.0, float64(maxTotal)
-	largestOf := func(costs []float64) (largest float64) { // of the finite ones
+	// largestOf returns the largest finite cost. If there is an infinite one, it sets the lower limit for networks that forbid
+	// combinations.
+	largestOf := func(costs []float64) (largest float64) {
 		for _, x := range costs {
 			if math.IsInf(x, 1) {
 				totalLimit = maxTotalForbidding
@@ -279,8 +287,8 @@ func (m *merged) unit() (unit float64, forbidden int64) {
 	return unit, forbidden + 1
 }
 
-// roundDown returns costs in units as integers that are not above the true costs, nor below 0. +Inf becomes forbidden. A quarter of a unit
-// is taken off before rounding down, since the costs have rounding errors below that.
+// roundDown returns costs in units as integers that are not above the true costs, nor below 0. +Inf becomes forbidden. The costs have
+// rounding errors of at most a quarter of a unit (merged.unit), so a quarter is taken off before rounding down.
 func roundDown(costs []float64, unit float64, forbidden int64) []int64 {
 	out := make([]int64, len(costs))
 	for a, x := range costs {

@@ -5,11 +5,14 @@ import "slices"
 // workAtOnce is the number of table entries between two looks at the context.
 const workAtOnce = 1 << 20
 
-// propagate makes the network consistent: it works off the queues of variables with changes (existential directional arc consistency). It
-// returns false on a conflict: a variable has no value left, or the bound has reached upperBound. Then the weight of the function that it
-// looked at rises, and the queues are emptied. If work or context ends before, it returns true early, with a bound that holds.
+// propagate makes the network consistent: it works off the queues of variables with changes (existential directional arc consistency). If
+// work or context ends before, it returns true early, with a bound that holds.
+//
+// It returns false on a conflict: a variable has no value left, or the bound has reached upperBound. Then the queues are emptied, and the
+// weight of the function that led to the conflict rises, whose number runQueues leaves in s.blamedWeight. Decisions prefer variables of
+// functions with high weights.
 func (s *eliminator) propagate() bool {
-	s.blamedWeight = len(s.weights) - 1 // of no function of the network
+	s.blamedWeight = len(s.weights) - 1 // stands for no function of the network, until runQueues looks at one
 	isConsistent := s.runQueues()
 	if !isConsistent {
 		s.weights[s.blamedWeight]++
@@ -33,8 +36,15 @@ func (s *propagator) isOver() bool {
 	return s.stopped
 }
 
-// runQueues works off the queues of propagation, the first kind of work in the list of cases that there is. It returns false on a conflict,
-// and true when no work is left or isOver.
+// runQueues works off the queues of propagation until all are empty. Each time it takes the first case below for which there is work:
+//
+//   - variables with one value left become assigned;
+//   - variables that lost values: the support of their neighbours is restored;
+//   - variables whose unary costs were raised from 0: their neighbours of lower rank get full support;
+//   - if a unary cost may reach the gap between bound and upperBound: costly values are removed;
+//   - variables whose existential support is in doubt, and variables that may be eliminable.
+//
+// It returns false on a conflict, and true when no work is left or isOver.
 func (s *eliminator) runQueues() bool {
 	fruitless := 0 // searches for existential support that moved costs, but did not raise the bound
 	for !s.isOver() {
@@ -72,9 +82,9 @@ func (s *eliminator) runQueues() bool {
 	return true
 }
 
-// assignVariable assigns x its only value, and moves the costs that its functions have with this value to its neighbours. A function of
-// two variables becomes unary costs. A wide function is replaced once it has at most two open variables. It returns false on a conflict,
-// and does nothing if x is not open.
+// assignVariable assigns x its only value. Costs that its functions have with this value move to its neighbours: a function of two
+// variables becomes unary costs of the other one. A function of more variables is replaced once it has at most two open variables
+// (narrowWide). It returns false on a conflict, and does nothing if x is not open.
 func (s *propagator) assignVariable(x int32) bool {
 	v := &s.vars[x]
 	if !s.isOpen(x) {
@@ -82,7 +92,7 @@ func (s *propagator) assignVariable(x int32) bool {
 	}
 	s.set(v.stateCell, assigned)
 	s.set(s.openCountCell, s.cells[s.openCountCell]-1)
-	if !s.makeNodeConsistent(x) {
+	if !s.makeNodeConsistent(x) { // moves the unary cost of the value to the bound
 		return false
 	}
 	a := v.live[0]
@@ -118,12 +128,13 @@ func (s *propagator) assignVariable(x int32) bool {
 	return true
 }
 
-// narrowWide replaces a wide function with at most two open variables: by a function of two, by unary costs, or by a cost of the bound. It
-// returns false on a conflict.
+// narrowWide replaces wide function w, of which at most two variables are open. What remains of it under the values of the other variables
+// is a function of two variables, unary costs, or a cost of the bound. It returns false on a conflict.
 func (s *propagator) narrowWide(w *wide) bool {
-	s.set(w.activeCell, 0)
+	s.set(w.activeCell, 0) // no longer active
 
-	// Find the open variables. The values of the others select a part of the table, and what was moved to them is off its costs.
+	// Find the open variables. The values of the others select the part of the table that begins at baseIndex. Costs that were moved from
+	// the function to these values are no longer in it: fixedCost subtracts them.
 	var openPositions [2]int
 	openCount, baseIndex := 0, int32(0)
 	fixedCost := int64(0)
@@ -160,8 +171,9 @@ func (s *propagator) narrowWide(w *wide) bool {
 	})
 }
 
-// addToPair adds cost(a, b) to the function of two open variables for all their values a of x and b of y. A new function replaces the one
-// that they have, if any, and gives both variables support. It does nothing if all costs are 0. It returns false on a conflict.
+// addToPair adds cost(a, b) to the function of two open variables x and y, for all their live values a and b. If they have a function, a
+// new one with the sum of both costs replaces it. The new function gives both variables support (giveSupport). addToPair does nothing if
+// all costs are 0. It returns false on a conflict.
 func (s *propagator) addToPair(x, y int32, cost func(a, b int32) int64) bool {
 	replaced := s.activeArc(x, y) // −1: none
 	hasCosts := false
@@ -240,9 +252,10 @@ func (s *propagator) restoreSupports(y int32) bool {
 	return s.giveWideSupports(y, hasLostValues)
 }
 
-// giveWideSupports restores the support of y's neighbours in its wide functions: it moves costs to them, so that each of their values
-// costs 0 in some combination. The neighbour of lowest rank gets full support, which counts the unary costs of the other variables. If y
-// has lost values, the others get simple support, which does not. It returns false on a conflict.
+// giveWideSupports restores the support of y's neighbours in the functions of more than two variables that they share with y. It moves
+// costs from a function to a neighbour, so that each of the neighbour's values costs 0 in some combination. The neighbour of lowest rank
+// gets full support, which counts the unary costs of the other variables. If y has lost values, the other neighbours get simple support,
+// which does not count them. It returns false on a conflict.
 func (s *propagator) giveWideSupports(y int32, hasLostValues bool) bool {
 	for _, id := range s.vars[y].wides {
 		w := &s.wides[id]
@@ -273,7 +286,8 @@ func (s *propagator) giveWideSupports(y int32, hasLostValues bool) bool {
 	return true
 }
 
-// lowestRanked returns the position of the open variable of lowest rank in a wide function, or −1 if none is open.
+// lowestRanked returns the position of the open variable of lowest rank in the scope of w, a function of more than two variables, or −1 if
+// none is open.
 func (s *propagator) lowestRanked(w *wide) int {
 	position, lowest := -1, len(s.order)
 	for i, x := range w.scope {
@@ -312,15 +326,17 @@ func (s *propagator) supportLowerRanks(y int32) bool {
 	return s.giveWideSupports(y, hasLostValues)
 }
 
-// seekExistentialSupport looks for a value of x that costs 0 with its unary cost and the least that its functions add (costWithFunctions).
-// If there is none, it gives x full support from these functions, so that the bound rises by the least cost of a value. It does not do so
-// for a least cost so small that it is not worth the work. It returns false on a conflict, and does nothing if x is not open.
+// seekExistentialSupport looks for a value of x whose cost is 0: its unary cost and the least that its functions add to it
+// (costWithFunctions). If there is none, it moves costs from these functions to x (takeFullSupport), so that the bound rises by the least
+// cost of a value. It does not do so if that is so small that it is not worth the work. It returns false on a conflict, and does nothing if
+// x is not open.
 func (s *propagator) seekExistentialSupport(x int32) bool {
 	v := &s.vars[x]
 	if !s.isOpen(x) {
 		return true
 	}
 	// The value that had the support last may still have it.
+	// 1 and leastCost are limits: costWithFunctions may stop at a cost that reaches its limit.
 	if a := v.existentialValue; s.isLive(x, a) && s.unaryCost(v, a) == 0 && s.costWithFunctions(x, a, 1) == 0 {
 		return true
 	}
@@ -342,8 +358,9 @@ func (s *propagator) seekExistentialSupport(x int32) bool {
 	return s.takeFullSupport(x)
 }
 
-// takeFullSupport moves costs to the values of x from its functions with variables of lower rank and from all its wide functions, after the
-// unary costs of the other variables were moved into these. It returns false on a conflict.
+// takeFullSupport moves costs to the values of x from its functions of two variables whose other variable has a lower rank, and from all
+// its wide functions, those of more variables. Before, unary costs of the other variables move into each function, so that each value of x
+// gets the least cost of the function and these variables together. It returns false on a conflict.
 func (s *propagator) takeFullSupport(x int32) bool {
 	v := &s.vars[x]
 	for k := 0; k < len(v.arcs); k++ { // no range: functions may be added in the loop
@@ -352,7 +369,7 @@ func (s *propagator) takeFullSupport(x int32) bool {
 		if !s.isActive(e.activeCell) || s.vars[e.to].rank > v.rank {
 			continue
 		}
-		s.blamePairOnConflict(id)
+		s.blamePairOnConflict(id) // its weight rises if fullSupport finds a conflict
 		if !s.fullSupport(id) {
 			return false
 		}
@@ -372,9 +389,10 @@ func (s *propagator) takeFullSupport(x int32) bool {
 	return true
 }
 
-// costWithFunctions returns the unary cost of value a of x plus, for each of its functions with variables of lower rank and each wide one,
-// the least cost of the function with that value and the unary costs of its other variables. It returns early once the sum reaches limit.
-// The cheapest values of the others are recorded as supports of a.
+// costWithFunctions returns the cost of value a of x with its functions: the unary cost of a plus, for each function, the least cost of the
+// function with a, unary costs of the function's other variables included. It counts the functions of two variables whose other variable
+// has a lower rank, and all functions of more variables. The cheapest values of the other variables are recorded as supports of a. It
+// returns early, with a part of the cost, once that reaches limit.
 func (s *propagator) costWithFunctions(x, a int32, limit int64) int64 {
 	v := &s.vars[x]
 	cost := s.unaryCost(v, a)

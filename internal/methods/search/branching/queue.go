@@ -23,7 +23,7 @@ func (q *queue) clear() {
 func (q *queue) popFirst() int {
 	for w, word := range q.words {
 		if word != 0 {
-			q.words[w] = word & (word - 1) // without its lowest bit
+			q.words[w] = word & (word - 1) // clears the lowest bit
 			q.count--
 			return w*64 + bits.TrailingZeros64(word)
 		}

@@ -33,8 +33,8 @@ const (
 // least costs from its functions, gives the least one to the bound, and shares the others among the functions with variables that are
 // still to come. The bound never falls.
 //
-// It returns true when the sweeps or the work have ended. It returns false if no assignment is better than the best one so far, by a
-// conflict or by a brief search, which it tries each time that the work has doubled.
+// It returns true when the sweeps or the work have ended. It returns false if no assignment is better than the best one so far. A conflict
+// shows that, or a brief search of all nodes, which it tries each time that the work has doubled.
 func (s *solver) passMessages() bool {
 	startBound, lastSearchWork := s.lowerBound(), int64(0)
 	for k := 0; k < maxSweeps && !s.stopped; k++ {
@@ -76,8 +76,9 @@ func (s *solver) passMessages() bool {
 // A brief search takes one part in tryShare of the work so far, each time that the work has doubled.
 const tryShare = 2
 
-// searchBriefly searches depth first from the root for that work. It reports whether that searched all nodes. What remains of it are better
-// assignments and the weights of conflicts; the network is as before.
+// searchBriefly searches depth first from the root, with at most the given work. It reports whether all nodes were searched. Better
+// assignments and the weights of conflicts remain; the state of the network is as before. leafFloor is the least bound of the leaves whose
+// assignments may cost less than was found; it remains only if the search is complete.
 func (s *solver) searchBriefly(work int64) (isComplete bool) {
 	leafFloor := s.leafFloor
 	isComplete = runWithoutTrace(s, func() bool {
@@ -89,7 +90,8 @@ func (s *solver) searchBriefly(work int64) (isComplete bool) {
 	return isComplete
 }
 
-// runWithoutTrace calls f and returns its result. The network and the queues of propagation are as before then.
+// runWithoutTrace calls f, takes back what it has changed in the network and the queues of propagation, and returns its result. Other
+// results of f remain: assignments found, weights of conflicts, and work.
 func runWithoutTrace(s *solver, f func() bool) bool {
 	var saved [4]queue
 	queues := [...]*queue{&s.lostValues, &s.raisedCosts, &s.doubtfulSupport, &s.maybeEliminable}
@@ -107,9 +109,9 @@ func runWithoutTrace(s *solver, f func() bool) bool {
 	return result
 }
 
-// passMessagesOf makes the step of a sweep of message passing for variable x: it moves costs from functions to x, then equal shares of the
-// unary costs of x to the functions with variables that come later in the sweep. isUp is set if the sweep goes to higher ranks, isFirst for
-// the first sweep. It returns false on a conflict.
+// passMessagesOf makes the step of a sweep of message passing for variable x. First it moves costs from functions to x. Then it moves an
+// equal share of the unary costs of x to each function with variables that come later in the sweep. Unary costs are divided into shares
+// parts. isUp is set if the sweep goes to higher ranks, isFirst for the first sweep. It returns false on a conflict.
 func (s *propagator) passMessagesOf(x int32, isUp, isFirst bool) bool {
 	if !s.isOpen(x) {
 		return true
@@ -124,10 +126,11 @@ func (s *propagator) passMessagesOf(x int32, isUp, isFirst bool) bool {
 	return true
 }
 
-// takeMessages moves the least cost of each value of x from functions to x (simple support): from those with variables that came before x
-// in the sweep, and in the first sweep from all. Later the others have nothing to give, since the sweep before has taken it. shares is
-// the number of functions with variables of higher rank or of those with variables of lower rank, whichever is larger; a wide function
-// may count as both. ok is false on a conflict.
+// takeMessages moves costs from functions to x: each value of x gets its least cost in the function (simple support). In the first sweep it
+// takes from all functions of x. Later it takes from the functions with variables that came before x in the sweep; the other functions
+// have nothing to give, since the sweep before has taken it. shares is the number of functions with variables of lower rank, or that of
+// functions with variables of higher rank if it is larger. A function of more than two variables may count in both numbers. ok is false on
+// a conflict.
 func (s *propagator) takeMessages(x int32, isUp, isFirst bool) (shares int64, ok bool) {
 	v := &s.vars[x]
 	downCount, upCount := int64(0), int64(0) // functions with variables of lower rank, and of higher rank
@@ -171,8 +174,8 @@ func (s *propagator) takeMessages(x int32, isUp, isFirst bool) (shares int64, ok
 	return max(downCount, upCount), true
 }
 
-// giveMessages moves one part in shares of every unary cost of x into each function with a variable that comes after x in the sweep. isUp
-// is set if the sweep goes to higher ranks.
+// giveMessages moves unary costs of x into each function with a variable that comes after x in the sweep: 1/shares of the cost of each
+// value to each such function. isUp is set if the sweep goes to higher ranks. There are at most shares such functions.
 func (s *propagator) giveMessages(x int32, shares int64, isUp bool) {
 	v := &s.vars[x]
 	for _, a := range s.liveValues(x) {
@@ -196,8 +199,9 @@ func (s *propagator) giveMessages(x int32, shares int64, isUp bool) {
 	}
 }
 
-// moveIntoFunction moves the cost s.valueCosts[a] from the unary cost of each value a of x into a function. The cells of the costs that
-// were moved from the function to the values of x begin at movedCell.
+// moveIntoFunction moves the cost s.valueCosts[a] from the unary cost of each live value a of x into a function. The cells of the costs
+// that were moved from the function to the values of x begin at movedCell; a cost that moves back lowers them. It leaves out values for
+// which such a cell is beyond maxMoved already.
 func (s *propagator) moveIntoFunction(x int32, movedCell int) {
 	v := &s.vars[x]
 	for _, a := range s.liveValues(x) {
@@ -209,12 +213,12 @@ func (s *propagator) moveIntoFunction(x int32, movedCell int) {
 	}
 }
 
-// offerRounded offers two assignments as solutions, one for each direction along the order of variables, both before and after a local
-// search. Every open variable takes its cheapest value under the costs as moved, given the values of those before it (Kolmogorov, PAMI
-// 2006).
+// offerRounded offers two assignments as solutions, one for each direction along the order of variables, each of them before and after a
+// local search (improve). Every open variable takes its cheapest value, given the values of the variables before it, under the costs that
+// message passing has moved (Kolmogorov, PAMI 2006).
 func (s *finder) offerRounded() {
 	for _, isUp := range []bool{true, false} {
-		s.assignFixed()
+		s.assignFixed() // writes s.values of the variables with one value left
 		for i := range s.order {
 			x := s.order[i]
 			if !isUp {
@@ -224,16 +228,17 @@ func (s *finder) offerRounded() {
 				s.values[x] = s.cheapestGivenRanked(x, isUp)
 			}
 		}
-		s.completeAssignment()
+		s.completeAssignment() // with values of the eliminated variables
 		s.offer(s.values)
 		s.improve(s.values)
 		s.offer(s.values)
 	}
 }
 
-// cheapestGivenRanked returns the live value of x with the least cost under the costs as moved: its unary cost, and its functions whose
-// other open variables all have values in s.values. These are the variables of lower rank than x if areLower is set, else those of higher
-// rank. Of equal values it is the first one.
+// cheapestGivenRanked returns the live value of x with the least cost. The open variables of lower rank than x if areLower is set, else
+// those of higher rank, have values in s.values. The cost of a value of x is its unary cost and its costs in the functions whose other open
+// variables are all among these. Each cost is a table entry less what was moved from the function to the value of x (movedCell). Of equal
+// values it is the first one.
 func (s *finder) cheapestGivenRanked(x int32, areLower bool) int {
 	v := &s.vars[x]
 	costs := s.valueCosts[:v.domainSize]
@@ -256,7 +261,7 @@ func (s *finder) cheapestGivenRanked(x int32, areLower bool) int {
 	for _, id := range v.wides {
 		w := &s.wides[id]
 		leadsDown, leadsUp := s.openRanksAround(w, v.rank)
-		lacksValues := areLower && leadsUp || !areLower && leadsDown
+		lacksValues := areLower && leadsUp || !areLower && leadsDown // some open variable of w has no value in s.values
 		if !s.isActive(w.activeCell) || lacksValues {
 			continue
 		}
@@ -283,7 +288,8 @@ func (s *finder) cheapestGivenRanked(x int32, areLower bool) int {
 	return best
 }
 
-// openRanksAround reports whether a wide function has open variables of lower rank than the given one, and whether it has some of higher.
+// openRanksAround reports whether w, a function of more than two variables, has open variables of lower rank than the given one, and
+// whether it has open variables of higher rank.
 func (s *propagator) openRanksAround(w *wide, rank int) (hasLower, hasHigher bool) {
 	for _, x := range w.scope {
 		if r := s.vars[x].rank; s.isOpen(x) {

@@ -44,7 +44,7 @@ func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 		return nil, fault.New(fault.BadInput, "search: the assignment to start from is none of the network")
 	}
 	if o.OpenBytes <= 0 {
-		o.OpenBytes = 256 << 20
+		o.OpenBytes = 256 << 20 // 256 MiB
 	}
 	s, isPossible := newSolver(ctx, n)
 	if !isPossible {
@@ -69,12 +69,13 @@ func (s *solver) searchAndReport() *Result {
 	}
 	lower = max(lower, min(s.provenBound, s.upperBound))
 
+	// lower is in units; Bound and Cost are in nats.
 	r := &Result{Values: s.best, Cost: s.bestNats, Bound: s.base + float64(lower)*s.unit, Proved: lower >= s.bestCost, Stats: s.stats}
 	r.Stats.Work = s.work
-	if lower >= s.forbidden {
+	if lower >= s.forbidden { // no other assignment is allowed
 		r.Bound = math.Inf(1)
 	}
-	if s.wantedCount < 2 {
+	if s.wantedCount < 2 { // the bound is that of all assignments, Values included
 		r.Bound = min(r.Bound, r.Cost)
 		return r
 	}
@@ -167,7 +168,7 @@ func (s *solver) searchOpenNodes() {
 			s.exploredWork += s.work - workBefore // only the work of other kinds has to double
 		}
 		next := s.open[0]
-		if max(next.bound, s.provenBound) >= s.upperBound {
+		if max(next.bound, s.provenBound) >= s.upperBound { // no open node has a better assignment
 			s.open = s.open[:0]
 			return
 		}
@@ -185,10 +186,11 @@ func (s *solver) searchOpenNodes() {
 }
 
 // makeRootConsistent propagates at the root, moves costs so that the bound is high, and looks for good assignments. It returns false if
-// that shows that no assignment is better than the best one so far: the search is complete then.
+// that shows that no assignment is better than the best one so far: the search is complete then. Each of its steps returns false on such a
+// conflict.
 func (s *solver) makeRootConsistent() bool {
 	// Queue all variables.
-	s.smallRise = s.largestCost() >> 10
+	s.smallRise = s.largestCost() >> 10 // a rise of the bound below a thousandth of that is not worth more work
 	for x := range s.vars {
 		if !s.makeNodeConsistent(int32(x)) {
 			return false
@@ -201,7 +203,8 @@ func (s *solver) makeRootConsistent() bool {
 		s.maybeEliminable.insert(x)
 	}
 
-	// Both directions of the order raise the bound, then the methods of raiseRootBound.
+	// Propagation moves costs along the order of variables. It raises the bound in both directions: the order is reversed twice. Then
+	// come the methods of raiseRootBound.
 	if !s.propagate() || !s.reverseOrder() || !s.reverseOrder() || !s.raiseRootBound() || !s.propagateAll() {
 		return false
 	}
@@ -234,10 +237,13 @@ func (s *solver) largestCost() int64 {
 	return largest
 }
 
-// raiseRootBound raises the bound by message passing and, if that is worth it, by virtual arc consistency. A trial of the latter, which
-// is taken back, finds the bound virtualBound. It is used before message passing if virtualBound is above the present bound by more than
-// a part in virtualLead of the gap that it leaves. It is used after message passing if virtualBound is as far above the bound then.
-// raiseRootBound returns false if no assignment is better than the best one so far.
+// raiseRootBound raises the bound by message passing and, if that is worth it, by virtual arc consistency (raiseVirtually). A trial of
+// virtual arc consistency, which is taken back, finds the bound that it can reach, virtualBound. It is worth it if
+//
+//	virtualBound − present bound > (upperBound − virtualBound) / virtualLead
+//
+// This is asked before message passing and again after it. raiseRootBound returns false if no assignment is better than the best one so
+// far.
 func (s *solver) raiseRootBound() bool {
 	virtualBound := int64(0)
 	boundBefore := s.lowerBound()
@@ -297,7 +303,7 @@ func (s *solver) apply(d decision) bool {
 			}
 		}
 	} else {
-		for k := int(s.liveCount(v)) - 1; k >= 0; k-- {
+		for k := int(s.liveCount(v)) - 1; k >= 0; k-- { // backwards, since removeValue reorders the list behind k
 			if a := v.live[k]; !slices.Contains(d.values, a) && !s.removeValue(d.x, a) {
 				return false
 			}
@@ -306,22 +312,22 @@ func (s *solver) apply(d decision) bool {
 	return s.makeNodeConsistent(d.x)
 }
 
-// reapply makes a decision of an open node's path again. It returns false on a conflict. By better bounds since then the variable may
-// already be assigned: then the decision only has to allow that value. It may also be eliminated: then there is nothing to do, since an
-// elimination holds for all values.
+// reapply makes a decision of an open node's path again. It returns false on a conflict. Bounds are better than when the decision was made
+// first, so the variable may have one value left (assigned): then the decision only has to allow that value. The variable may also be
+// eliminated: then there is nothing to do, since an elimination holds for all values.
 func (s *solver) reapply(d decision) bool {
 	switch s.cells[s.vars[d.x].stateCell] {
 	case open:
 		return s.apply(d)
-	case assigned:
+	case assigned: // the only live value is the first one
 		isNamed := slices.Contains(d.values, s.vars[d.x].live[0])
-		return isNamed != d.removes
+		return isNamed != d.removes // the decision removes the named values, or all others
 	}
 	return true
 }
 
-// diveFrom makes the decisions of an open node again and searches below it, depth first, for at most limit backtracks. What is not searched
-// then becomes open nodes.
+// diveFrom makes the decisions of an open node again and searches below it, depth first, for at most limit backtracks. The nodes that are
+// not searched then become open nodes. At its end the state of the network is as before.
 func (s *solver) diveFrom(start *node, limit int64) {
 	s.push()
 	defer s.pop()
@@ -332,7 +338,7 @@ func (s *solver) diveFrom(start *node, limit int64) {
 			s.addOpenNode(start.path, start.bound)
 			return
 		}
-		if !s.reapply(d) || !s.propagate() {
+		if !s.reapply(d) || !s.propagate() { // nothing below the node costs less than upperBound
 			return
 		}
 	}
@@ -340,12 +346,13 @@ func (s *solver) diveFrom(start *node, limit int64) {
 	s.searchDepthFirst(path, limit, math.MaxInt64, addUnsearched)
 }
 
-// searchDepthFirst searches below a consistent node, which path leads to. It returns true if no node remains. The network is as before
-// then.
+// searchDepthFirst searches below a consistent node, which the decisions of path lead to. It returns true if every node below was searched,
+// or was handed to addUnsearched. In any case the state of the network is as before.
 //
 // After limit backtracks, or if the search is stopped, it searches no further nodes. It calls addUnsearched with the path and the bound
-// of each, unless open nodes take all their memory: then it goes on searching. If addUnsearched is nil, it returns false instead, and
-// also when the work reaches workEnd.
+// of each of them. After limit backtracks it searches on, though, while open nodes take all their memory.
+//
+// If addUnsearched is nil, it returns false after limit backtracks, if the search is stopped, and when the work exceeds workEnd.
 func (s *solver) searchDepthFirst(
 	path []decision, limit, workEnd int64, addUnsearched func(path []decision, bound int64),
 ) (isComplete bool) {
@@ -383,8 +390,8 @@ func (s *solver) searchDepthFirst(
 		s.pop()
 		path = append(path[:last.pathLength], last.opposite)
 		s.lastConflict = last.opposite.x
-		if last.bound >= s.upperBound { // a better assignment was found since the decision
-			continue
+		if last.bound >= s.upperBound { // a better assignment was found since the decision: the opposite needs no search
+			continue // isConsistent is false, so it goes back further
 		}
 		hasMemory := addUnsearched == nil || s.openBytes < s.openBytesLimit
 		if s.stopped || backtracksLeft < 0 && hasMemory {
@@ -414,14 +421,16 @@ func (s *solver) addOpenNode(path []decision, bound int64) {
 }
 
 // takeLeaf offers the cheapest assignment of a node without open variables as a solution, before and after a local search. If several
-// assignments are looked for, it also offers those with other values of the eliminated variables. If the bound of the node is below
-// upperBound nevertheless, leafFloor falls to it.
+// assignments are looked for, it also offers those with other values of the eliminated variables.
+//
+// Mostly the bound of the node is the cost of that assignment, so that upperBound is now at most the bound. If the bound is still below
+// upperBound, assignments of the node may cost as little as the bound says: leafFloor, the least of these bounds, falls to it.
 func (s *solver) takeLeaf() {
 	s.stats.Leaves++
 	if s.wantedCount > 1 {
 		s.offerCompletions()
 	}
-	s.completeAssignment()
+	s.completeAssignment() // writes s.values
 	s.offer(s.values)
 	s.improve(s.values)
 	s.offer(s.values)
@@ -442,7 +451,7 @@ func (s *finder) offer(values []int) {
 		s.bestNats = nats
 		s.best = append(s.best[:0], values...)
 	}
-	cost := s.costOfAll(values)
+	cost := s.costOfAll(values) // in units, rounded down: it may rank assignments in another way than nats
 	switch {
 	case cost >= s.upperBound:
 	case s.wantedCount < 2:
@@ -452,15 +461,15 @@ func (s *finder) offer(values []int) {
 	}
 }
 
-// costOfAll returns the cost of an assignment in units: the sum of the entries of all tables of the network, each rounded down. It does not
-// depend on the costs that were moved.
+// costOfAll returns the cost of an assignment in units: the sum of the entries of all tables of the network, each rounded down. The
+// tables of s do not change when costs are moved: cells keep what was moved. Functions that the search made do not count.
 func (s *finder) costOfAll(values []int) int64 {
 	cost := int64(0)
 	for x, a := range values {
 		cost += s.networkUnary[x][a]
 	}
 	for k := 0; k < s.networkPairs; k++ {
-		e := &s.arcs[2*k]
+		e := &s.arcs[2*k] // the first of the two arcs of a function
 		cost += e.table[values[e.from]*s.vars[e.to].domainSize+values[e.to]]
 	}
 	for k := range s.wides[:s.networkWides] {
@@ -477,8 +486,9 @@ func (s *finder) costOfAll(values []int) int64 {
 // fewValues is the largest number of live values for which a decision tries one value. For more it tries the cheaper half of them.
 const fewValues = 10
 
-// chooseDecision returns a decision about an open variable, and its opposite. The decision is one value if the variable has at most
-// fewValues: the value with existential support, else the first one of unary cost 0. For more values it is the cheaper half of them.
+// chooseDecision returns a decision about an open variable, and its opposite. The variable is that of the last conflict if it is open,
+// else chooseVariable chooses it. If it has at most fewValues values, the decision is to keep one: the value with existential support if
+// that costs 0, else the first one of unary cost 0. If it has more values, the decision is to keep the cheaper half of them.
 func (s *solver) chooseDecision() (first, opposite decision) {
 	x := s.lastConflict // its variable
 	if x < 0 || !s.isOpen(x) {

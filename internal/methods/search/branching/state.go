@@ -215,8 +215,9 @@ type queue struct {
 // newQueue returns an empty queue for ranks below n.
 func newQueue(n int) queue { return queue{words: make([]uint64, (n+63)/64)} }
 
-// newSolver returns a solver for the network before any decision, with costs rounded down to integers. isPossible is false if a table
-// forbids all combinations.
+// newSolver returns a solver for the network before any decision. Costs are integers, in units (merged.unit), rounded down. s.base is the
+// constant of all assignments, in nats. Numbers that change with decisions are cells, so that a trail undoes them. isPossible is false if a
+// table forbids all combinations.
 func newSolver(ctx context.Context, n *Network) (s *solver, isPossible bool) {
 	m, isPossible := n.merge()
 	if !isPossible {
@@ -229,7 +230,7 @@ func newSolver(ctx context.Context, n *Network) (s *solver, isPossible bool) {
 	s.ctx, s.net = ctx, n
 	s.unit, s.forbidden = m.unit()
 	constant := m.constant.Value()
-	s.base = constant - (m.roundingError+math.Abs(constant))*0x1p-50
+	s.base = constant - (m.roundingError+math.Abs(constant))*0x1p-50 // less its rounding error: bounds stay below the true costs
 	s.upperBound, s.bestCost = s.forbidden, s.forbidden
 	s.boundCell = s.newCells(1)
 	s.openCountCell = s.newCells(1)
@@ -254,7 +255,7 @@ func newSolver(ctx context.Context, n *Network) (s *solver, isPossible bool) {
 	s.networkWides = len(s.wides)
 
 	// Weights of conflicts, queues and scratch.
-	s.weights = make([]int64, s.networkPairs+s.networkWides+1)
+	s.weights = make([]int64, s.networkPairs+s.networkWides+1) // the last one is for functions that the search makes
 	for k := range s.weights {
 		s.weights[k] = 1
 	}
@@ -285,7 +286,9 @@ func (s *finder) initVariable(x, d int, unary []float64) {
 	}
 }
 
-// addWide adds a factor of three or more variables to the functions of the network. The last variable of its scope has stride 1.
+// addWide adds a factor of three or more variables to the functions of the network, with integer costs (roundDown). The last variable of
+// its scope has stride 1. For each value of each variable it has a support, 0 at first, and a cell for the cost that was moved to the
+// value.
 func (s *state) addWide(f *Factor) {
 	w := wide{table: roundDown(f.Costs, s.unit, s.forbidden), openCountCell: s.newCells(1), activeCell: s.newCells(1)}
 	s.cells[w.openCountCell], s.cells[w.activeCell] = int64(len(f.Scope)), 1
@@ -329,8 +332,9 @@ func (s *state) addPair(x, y int32, table []int64) {
 	}
 }
 
-// newPair adds the two arcs of a function of x and y, and returns the number of the arc from x. The arc from y is the next one. The caller
-// fills their tables. The entries of s.arcs that pop has cut off are used again, with their buffers.
+// newPair adds the two arcs of a function of x and y, and returns the number of the arc from x. The arc from y has the next number. Each
+// arc has a table, which the caller fills, a support for each value, and a cell for the cost that was moved to each value. The entries of
+// s.arcs that pop has cut off are used again, with their buffers.
 func (s *state) newPair(x, y int32) int {
 	id := len(s.arcs)
 	if cap(s.arcs) < id+2 {
@@ -463,7 +467,7 @@ func (s *state) makeNodeConsistent(x int32) bool {
 	if len(live) == 0 {
 		return false
 	}
-	s.work += int64(len(live)) + 4
+	s.work += int64(len(live)) + 4 // table entries, the unit of work; the call itself counts as 4
 	unary := s.cells[v.unaryCell : v.unaryCell+v.domainSize]
 
 	// Move the least unary cost to the bound.
@@ -506,7 +510,7 @@ func (s *state) removeCostlyValues() bool {
 		unary := s.cells[v.unaryCell : v.unaryCell+v.domainSize]
 		live := v.live[:s.liveCount(v)]
 		s.work += int64(len(live))
-		for k := len(live) - 1; k >= 0; k-- {
+		for k := len(live) - 1; k >= 0; k-- { // backwards, since removeValue reorders the list behind k
 			a := live[k]
 			if unary[a] < gap {
 				highest = max(highest, unary[a])

@@ -33,8 +33,8 @@ type virtual struct {
 	usedFunctions map[int32]bool // functions that the last direction goes through, as reasons; of two arcs the first one
 }
 
-// newVirtual returns a closure without struck values. theta, the cost up to which costs count as none, begins at half of the largest unary
-// cost, or half of the gap between bound and best assignment if that is less.
+// newVirtual returns a closure without struck values. theta is the cost up to which costs count as none. It begins at half of the largest
+// unary cost of an open variable, or at half of the gap between bound and best assignment if that is less.
 func (s *solver) newVirtual() *virtual {
 	v := &virtual{propagator: &s.propagator, movesPerUnit: map[int]int64{}, unitsAsked: map[int]int64{}, usedFunctions: map[int32]bool{}}
 	n := 0 // number of values of all variables
@@ -67,9 +67,9 @@ func (v *virtual) strike(x, a, reason int32) bool {
 	return v.removeValue(x, a)
 }
 
-// findWipedOut computes the closure: it strikes values until every value left costs at most theta with some values left of each function.
-// It returns the first variable that has no value left, or −1 if there is none or the work has ended. The network is as before then; only
-// struckValues and strikeNumber remain.
+// findWipedOut computes the closure: it strikes values until each value left has a unary cost of at most theta, and costs at most theta in
+// each of its functions with some values left of the function's other variables. It returns the first variable that has no value left, or
+// −1 if there is none or the work has ended. At its end the state of the network is as before (pop); struckValues and strikeNumber remain.
 func (v *virtual) findWipedOut() int32 {
 	for _, d := range v.struckValues {
 		v.strikeNumber[v.valueIndex(d.x, d.a)] = 0
@@ -115,7 +115,7 @@ func (v *virtual) strikeByOwnCost(x int32) bool {
 	}
 	live := v.liveValues(x)
 	v.work += int64(len(live))
-	for k := len(live) - 1; k >= 0; k-- {
+	for k := len(live) - 1; k >= 0; k-- { // backwards, since strike reorders the list behind k
 		if a := live[k]; v.unaryCost(&v.vars[x], a) > v.theta && !v.strike(x, a, ownCost) {
 			return false
 		}
@@ -123,8 +123,9 @@ func (v *virtual) strikeByOwnCost(x int32) bool {
 	return true
 }
 
-// strikeNeighbours strikes the values of y's neighbours that cost more than theta in a function of y with all values left of the function's
-// other variables. It returns the first neighbour that has no value left, or −1.
+// strikeNeighbours looks at the functions of y, and strikes values of their other variables. A value is struck if it costs more than
+// theta in the function with all combinations of values left of the function's other variables. It returns the first variable that has no
+// value left, or −1.
 func (v *virtual) strikeNeighbours(y int32) int32 {
 	for _, id := range v.vars[y].arcs {
 		if v.isActive(v.arcs[id].activeCell) && !v.strikePair(reverseOf(id)) {
@@ -142,8 +143,8 @@ func (v *virtual) strikeNeighbours(y int32) int32 {
 	return -1
 }
 
-// strikePair strikes the values of the first variable of arc id that cost more than theta with every value left of the second one. It
-// returns false if the first variable has no value left.
+// strikePair strikes the values of the first variable of arc id that cost more than theta with every value left of the second one. A
+// value b with which a costs at most theta is recorded as support of a. strikePair returns false if the first variable has no value left.
 func (v *virtual) strikePair(id int32) bool {
 	e, reverse := &v.arcs[id], &v.arcs[reverseOf(id)]
 	d := v.vars[e.to].domainSize
@@ -167,8 +168,8 @@ func (v *virtual) strikePair(id int32) bool {
 	return true
 }
 
-// strikeWide strikes the values of the variable at position i of wide function id that cost more than theta with all values left of its
-// other variables. It returns false if the variable has no value left.
+// strikeWide strikes values of the variable at position i of function id, one of more than two variables: the values that cost more than
+// theta with all combinations of values left of the function's other variables. It returns false if the variable has no value left.
 func (v *virtual) strikeWide(id int32, i int) bool {
 	w := &v.wides[id]
 	x := w.scope[i]
@@ -180,7 +181,7 @@ func (v *virtual) strikeWide(id int32, i int) bool {
 	v.visitTuples(w, i, anyValue, withoutUnary, func(tuple []int32, _ int32, cost int64) {
 		leastCostOf[tuple[i]] = min(leastCostOf[tuple[i]], cost)
 	})
-	for k := len(ownValues) - 1; k >= 0; k-- {
+	for k := len(ownValues) - 1; k >= 0; k-- { // backwards, since strike reorders the list behind k
 		if a := ownValues[k]; leastCostOf[a] > v.theta && !v.strike(x, a, wideReason(id)) {
 			return false
 		}
@@ -188,8 +189,9 @@ func (v *virtual) strikeWide(id int32, i int) bool {
 	return true
 }
 
-// raiseAlong raises the bound by moving costs along the reasons why variable wipedOut has no value in the closure. It returns the rise,
-// the largest one for which no cost falls below 0. v.movesPerUnit[cell] is what the cell changes by for each unit of the rise.
+// raiseAlong raises the bound by moving costs along the reasons why variable wipedOut has no value in the closure. findDirection computes
+// the moves: v.movesPerUnit[cell] is what a cell changes by for each unit of the rise. The rise, which raiseAlong returns, is the largest
+// one for which no cost falls below 0 and no cell exceeds maxMoved. Every value of wipedOut gets as much, and the bound takes it.
 func (v *virtual) raiseAlong(wipedOut int32) int64 {
 	rise, ok := v.findDirection(wipedOut)
 	if !ok {
@@ -223,9 +225,9 @@ func (v *virtual) raiseAlong(wipedOut int32) int64 {
 // findDirection computes v.movesPerUnit, the change of each cell if every value of variable wipedOut gets one unit of cost. It returns the
 // largest rise of the bound that the unary costs allow. ok is false if a value needs more than 2^30 units.
 //
-// unitsNeeded has, for each value, the units of cost that it needs; at first only those of wipedOut need one. The struck values are visited
-// from the last to the first. What struck a value gives it these units: its unary cost has them, and a function takes them from values
-// that were struck before, which need so many more.
+// unitsNeeded has, for each value, the units of cost that it needs for each unit of the rise; at first only the values of wipedOut need one
+// each. The struck values are visited from the last to the first. The reason of a strike provides the units: the value's unary cost falls
+// by them, or a function gives them. The function has to get as many units from values that were struck before, whose needs grow.
 func (v *virtual) findDirection(wipedOut int32) (largestRise int64, ok bool) {
 	clear(v.unitsNeeded)
 	clear(v.movesPerUnit)
@@ -235,7 +237,7 @@ func (v *virtual) findDirection(wipedOut int32) (largestRise int64, ok bool) {
 		v.unitsNeeded[v.valueIndex(wipedOut, a)] = 1
 	}
 
-	largestRise = v.upperBound
+	largestRise = v.upperBound // no limit yet
 	for n := len(v.struckValues) - 1; n >= 0; n-- {
 		d := v.struckValues[n] // value d.a of variable d.x
 		units := v.unitsNeeded[v.valueIndex(d.x, d.a)]
@@ -256,8 +258,9 @@ func (v *virtual) findDirection(wipedOut int32) (largestRise int64, ok bool) {
 	return largestRise, true
 }
 
-// largestRiseOfPair returns the largest rise of the bound with which no cost of the function of arc id falls below 0. For each unit of the
-// rise, a cost falls by the units that its two values take from the function.
+// largestRiseOfPair returns the largest rise of the bound with which no cost of the function of arc id falls below 0.
+// v.movesPerUnit[e.movedCell+a] is what value a takes from the function for each unit of the rise. The cost of two values falls by what
+// both of them take.
 func (v *virtual) largestRiseOfPair(id int32) int64 {
 	e, reverse := &v.arcs[id], &v.arcs[reverseOf(id)]
 	largest := int64(math.MaxInt64)
@@ -272,13 +275,14 @@ func (v *virtual) largestRiseOfPair(id int32) int64 {
 	return largest
 }
 
-// largestRiseOfWide returns the largest rise of the bound with which no cost of wide function id falls below 0. For each unit of the rise,
-// the cost of a combination falls by the units that its values take from the function.
+// largestRiseOfWide returns the largest rise of the bound with which no cost of function id, one of more than two variables, falls below 0.
+// v.movesPerUnit[w.movedCells[i]+a] is what value a of the function's i-th variable takes from the function for each unit of the rise. The
+// cost of a combination falls by what its values take.
 func (v *virtual) largestRiseOfWide(id int32) int64 {
 	w := &v.wides[id]
 	largest := int64(math.MaxInt64)
-	v.visitTuples(w, 0, anyValue, withoutUnary, func(tuple []int32, _ int32, cost int64) {
-		units := int64(0)
+	v.visitTuples(w, 0, anyValue, withoutUnary, func(tuple []int32, _ int32, cost int64) { // all combinations of live values
+		units := int64(0) // that the combination loses for each unit of the rise
 		for i, a := range tuple {
 			units += v.movesPerUnit[w.movedCells[i]+int(a)]
 		}
@@ -299,13 +303,15 @@ func (v *virtual) addDemand(value, movedCell int, units int64) {
 	}
 }
 
-// demandFromPair gives the struck value d the units that it needs from the function of two variables that is the reason of its strike.
-// The function asks for them the values of its other variable that were struck before and cost at most theta with d. v.movesPerUnit[cell]
-// is what a cell changes by for each unit that the bound rises. v.strikeNumber counts the struck values in their order, from 1; it is 0
-// for the others.
+// demandFromPair moves the units of cost that the struck value d needs to it from the function of two variables that is the reason of its
+// strike (d.reason, an arc). So that no entry of the function falls below 0, values b of its other variable must give it as many units:
+// those that were struck before d and whose cost with d is at most theta.
+//
+// v.movesPerUnit[cell] is what a cell changes by for each unit that the bound rises. v.strikeNumber numbers the struck values in their
+// order, from 1; it is 0 for values that are not struck.
 func (v *virtual) demandFromPair(d struckValue, units int64) {
 	e, reverse := &v.arcs[d.reason], &v.arcs[reverseOf(d.reason)]
-	v.usedFunctions[min(d.reason, reverseOf(d.reason))] = true
+	v.usedFunctions[min(d.reason, reverseOf(d.reason))] = true // a function has two arcs: the smaller number stands for it
 	v.movesPerUnit[e.movedCell+int(d.a)] += units
 	ownNumber := v.strikeNumber[v.valueIndex(d.x, d.a)]
 	for _, b := range v.liveValues(e.to) {
@@ -319,10 +325,12 @@ func (v *virtual) demandFromPair(d struckValue, units int64) {
 	v.work += int64(v.vars[e.to].domainSize)
 }
 
-// demandFromWide gives the struck value d the units that it needs from the wide function that is the reason of its strike. Every
-// combination of values with d that costs at most theta needs them from one of its values that were struck before d: the one struck first
-// is asked for what the combination has not got from others yet. v.strikeNumber counts the struck values in their order, from 1; it is 0
-// for the others.
+// demandFromWide moves the units of cost that the struck value d needs to it from the function of more than two variables that is the
+// reason of its strike. Each combination of values with d then loses the units. If it costs at most theta, its values have to give the
+// function as many units: the value that was struck first, before d, is asked for what the combination has not got from its values yet.
+//
+// v.unitsAsked[cell] is what a value was asked for before, v.movesPerUnit[cell] what a cell changes by for each unit that the bound rises.
+// v.strikeNumber numbers the struck values in their order, from 1; it is 0 for values that are not struck.
 func (v *virtual) demandFromWide(d struckValue, units int64) {
 	w := &v.wides[wideReason(d.reason)]
 	v.usedFunctions[d.reason] = true
@@ -366,9 +374,10 @@ const (
 	virtualLead    = 6
 )
 
-// raiseVirtually raises the bound by virtual arc consistency as long as that is worth its work, and propagates if the bound has risen. It
-// returns false if no assignment is better than the best one so far. Costs up to theta count as 0; theta falls while the bound
-// rises little.
+// raiseVirtually raises the bound by virtual arc consistency as long as that is worth its work, and propagates if the bound has risen.
+// Costs up to v.theta count as 0; theta is halved when the bound rises by little. A round ends when theta is too small or its share of
+// the work is spent. The rounds end with the first in which theta became small or the bound rose too little for the work. raiseVirtually
+// returns false if no assignment is better than the best one so far.
 func (s *solver) raiseVirtually() bool {
 	v, startBound := s.newVirtual(), s.lowerBound()
 	for {
@@ -387,7 +396,7 @@ func (s *solver) raiseVirtually() bool {
 			}
 		}
 
-		isThetaSmall := s.work < workEnd
+		isThetaSmall := s.work < workEnd // the loop ended before the work did
 		roundRise := s.lowerBound() - roundBound
 		isFruitless := roundRise < min(roundBound, s.upperBound-roundBound)/virtualWorth
 		if isThetaSmall || s.stopped || isFruitless {

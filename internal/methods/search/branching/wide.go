@@ -17,9 +17,10 @@ const (
 // anyValue stands for no restriction to one value.
 const anyValue = -1
 
-// visitTuples calls visit for each combination of live values of a wide function, with its index in the table and its cost. With withUnary
-// the cost includes the unary costs of all variables except the one at position i. If only is not anyValue, the variable at position i has
-// that value. The tuple is valid during the call of visit.
+// visitTuples calls visit for each combination of live values of function w, with the combination's index in the table and its cost. The
+// cost is the table entry less the costs that were moved from w to the values. With withUnary it includes the unary costs of all variables
+// except the one at position i. If only is not anyValue, the variable at position i has the value only. The tuple is valid during the call
+// of visit.
 func (s *mover) visitTuples(
 	w *wide, i int, only int32, unary unaryInclusion, visit func(tuple []int32, index int32, cost int64),
 ) {
@@ -32,7 +33,7 @@ func (s *mover) visitTuples(
 	for k := 0; k >= 0; {
 		x := w.scope[k]
 		v := &s.vars[x]
-		if int64(next[k]) >= s.liveCount(v) {
+		if int64(next[k]) >= s.liveCount(v) { // all values of this level are done: back to the level before
 			k--
 			continue
 		}
@@ -57,8 +58,8 @@ func (s *mover) visitTuples(
 	}
 }
 
-// cheapestTuple returns the least cost of a combination of values of w in which the variable at position i has value a, and the index of
-// the combination in the table. The cost includes the unary costs of the other variables.
+// cheapestTuple returns the least cost of a combination of live values of w, a function of more than two variables, in which the variable
+// at position i has value a, and the index of the combination in the table. The cost includes the unary costs of the other variables.
 func (s *mover) cheapestTuple(w *wide, i int, a int32) (leastCost int64, index int32) {
 	leastCost = infiniteCost
 	s.visitTuples(w, i, a, withUnary, func(_ []int32, tupleIndex int32, cost int64) {
@@ -69,8 +70,9 @@ func (s *mover) cheapestTuple(w *wide, i int, a int32) (leastCost int64, index i
 	return leastCost, index
 }
 
-// hasSupport reports whether the combination of values that supported value a of the variable at position i last still does: its values are
-// live, it has value a, and it costs 0. With withUnary the cost includes the unary costs of the other variables.
+// hasSupport reports whether value a of the variable at position i still has its last support: a combination of live values that has value
+// a and costs 0. w.supports[i][a] is the combination's index in the table; it may have another value at position i if none was found yet.
+// With withUnary the cost includes the unary costs of the other variables.
 func (s *mover) hasSupport(w *wide, i int, a int32, unary unaryInclusion) bool {
 	index := w.supports[i][a]
 	cost := w.table[index]
@@ -88,8 +90,9 @@ func (s *mover) hasSupport(w *wide, i int, a int32, unary unaryInclusion) bool {
 }
 
 // findGains computes s.gains[a], the cost that each live value a of the variable at position i can get from w: the least cost of a
-// combination with a. With withUnary costs include the unary costs of the other variables. It records the cheapest combinations as
-// supports. hasGain is false if no gain is above 0; if all values still have support, s.gains is not written.
+// combination with a. With withUnary costs include the unary costs of the other variables. It records the cheapest combination of each
+// value as its support. If the costs moved to a value are beyond maxMoved already, its gain is 0. hasGain is false if no gain is above 0.
+// Then s.gains means nothing: if all values still have support, it is not written.
 func (s *mover) findGains(w *wide, i int, unary unaryInclusion) (hasGain bool) {
 	live := s.liveValues(w.scope[i])
 	lacksSupport := func(a int32) bool { return !s.hasSupport(w, i, a, unary) }
@@ -125,7 +128,8 @@ func (s *mover) wideSimpleSupport(id int32, i int) bool {
 	return s.moveGains(w, i)
 }
 
-// moveGains moves the cost s.gains[a] from a wide function to each value a of the variable at position i. It returns false on a conflict.
+// moveGains moves the cost s.gains[a] from w, a function of more than two variables, to each live value a of the variable at position i. It
+// returns false on a conflict: the variable has no value left, or the bound has reached upperBound.
 func (s *mover) moveGains(w *wide, i int) bool {
 	x := w.scope[i]
 	for _, a := range s.liveValues(x) {
@@ -138,9 +142,10 @@ func (s *mover) moveGains(w *wide, i int) bool {
 	return s.makeNodeConsistent(x)
 }
 
-// wideFullSupport moves costs from wide function id to the variable at position i of its scope: every value gets the least cost of a
-// combination with it, unary costs of the other variables included. First it moves the part of these unary costs that this needs into the
-// function, from one variable after another. It moves nothing if a moved cost is beyond maxMoved already. It returns false on a conflict.
+// wideFullSupport moves costs from function id, one of more than two variables, to the variable at position i of its scope. Every value
+// gets its gain: the least cost of a combination with it, unary costs of the other variables included. For this the function first takes
+// from the unary costs of the other variables what it lacks, from one variable after another. It moves nothing if a moved cost is beyond
+// maxMoved already. It returns false on a conflict.
 func (s *mover) wideFullSupport(id int32, i int) bool {
 	w := &s.wides[id]
 	if !s.findGains(w, i, withUnary) {
@@ -170,9 +175,10 @@ func (s *mover) wideFullSupport(id int32, i int) bool {
 	return s.moveGains(w, i)
 }
 
-// takeFromOther moves unary costs of the variable at position j into wide function w, so that s.gains can be moved out to the variable at
-// position i without a combination below 0. Each value gives the least cost s.losses[b] for which that holds. The variables before j have
-// given their costs already. Those after j can still give all of theirs, which reduces what is needed.
+// takeFromOther moves unary costs of y, the variable at position j, into function w of more than two variables. Afterwards s.gains[a] is to
+// be moved out of w to each value a of the variable at position i, without a combination that costs less than 0. Value b of y gives
+// s.losses[b], the least cost for which that can hold. The variables before j have given their costs already. Those after j can still give
+// all of theirs, which reduces what is needed from y. So the needs are at most what y has.
 func (s *mover) takeFromOther(w *wide, i, j int) {
 	y := w.scope[j]
 	vy := &s.vars[y]
