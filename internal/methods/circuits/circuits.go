@@ -84,8 +84,8 @@ func (p *Circuit) Contract(ctx context.Context, instance *problem.Problem, want 
 	return e.sumAndMarginals()
 }
 
-// circuitWeights returns the weights of a circuit's leaves: those of the values of the network's variables, and 1 for the circuit's
-// auxiliary variables. The error is unsupported if a weight is below 0.
+// circuitWeights returns the weights of a circuit's leaves: those of the values of the network's variables, which are the circuit's first
+// variables, and 1 for the values of its auxiliary variables. The error is unsupported if a weight is below 0.
 func circuitWeights(net *btn.Network, c *circuit.Circuit) (circuit.Weights, error) {
 	weights := c.UnitWeights()
 	for v, variable := range net.Variables {
@@ -103,7 +103,7 @@ func circuitWeights(net *btn.Network, c *circuit.Circuit) (circuit.Weights, erro
 // checkNonNegative returns an error, unsupported, if the weight of a value of a variable is below 0.
 func checkNonNegative(net *btn.Network) error {
 	for v, variable := range net.Variables {
-		valueWeights, _ := net.Links[variable.Link].T.(*tensor.CP)
+		valueWeights, _ := net.Links[variable.Link].T.(*tensor.CP) // the link of a variable is a list of weights
 		for a, x := range valueWeights.Weights {
 			if x < 0 {
 				return fault.New(fault.Unsupported, "contract: circuits have weights of at least 0, value %d of variable %d has %v", a, v, x)
@@ -129,7 +129,8 @@ func (e evaluation) newValue(passes int) btn.Value {
 	return btn.Value{Flops: float64(passes) * float64(e.circuit.Edges())}
 }
 
-// sumAndMarginals returns Z, with the marginals if e.M is not nil, and with the joint marginal of the variables e.Joint if that is not nil.
+// sumAndMarginals returns Z, with the marginals if e.Marginals is not nil, and with the joint marginal of the variables e.Joint if that
+// is not nil. e.newValue(n) has the flops of n passes over the circuit: one for Z, three for marginals.
 func (e evaluation) sumAndMarginals() (btn.Value, error) {
 	// Z and marginals.
 	value := e.newValue(1)
@@ -176,10 +177,10 @@ func (e evaluation) sumAndMarginals() (btn.Value, error) {
 // maxCompared is the largest number of assignments with nearly the largest term that findBest compares.
 const maxCompared = 256
 
-// findBest returns the most probable assignment. It computes the terms near the largest once more in 192 bits. Terms that differ by no
-// more than one rounding for each factor are a tie, of which it returns the smallest assignment in the order of the variables.
-// Value.Found is nil if all terms are 0. The error is unsupported if the network's variables do not determine the circuit's auxiliary
-// variables: then maxima of the circuit are not those of the network.
+// findBest returns the most probable assignment. Maximum finds the terms near the largest one in float64, and computes them once more in
+// 192 bits. Terms that differ by no more than one rounding for each factor are a tie, of which it returns the smallest assignment in the
+// order of the variables. Value.Found is nil if all terms are 0. The error is unsupported if the network's variables do not determine the
+// circuit's auxiliary variables: then maxima of the circuit are not those of the network.
 func (e evaluation) findBest() (btn.Value, error) {
 	value := e.newValue(1)
 	if !e.compiled.Functional {

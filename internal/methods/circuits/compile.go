@@ -22,13 +22,14 @@ import (
 // circuitProbeCore, 9.6, 21 and 10 s without.
 const littleProbes = 1 << 20
 
-// compile compiles a network into the plan of a circuit, by the first of these ways that finds one, each with at most that work:
+// compile compiles a network into the plan of a circuit. It tries several compilers in turn, each with at most the given work, and takes
+// the first circuit:
 //
-//   - an elimination, then, if work is not 0, a search;
+//   - by default an elimination, then, if work is not 0, a search;
 //   - for a formula and work above 0: an elimination after little simplification, a search, an elimination after all simplification. The
 //     search needs less simplification. Without evidence it also goes on as long as an elimination would take (Options.Rival).
 //
-// The error is errNoCircuit if none finds a circuit that fits, or circuits are not for such a network. Other jobs may wait for the
+// The error is errNoCircuit if no compiler finds a circuit that fits, or circuits are not for such a network. Other jobs may wait for the
 // result, so that ctx is the context of the computation (proposal.Memo.Do) and not that of a job.
 func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64) (*btn.Plan, error) {
 	o := logic.Options{Work: work, Memory: j.Settings.Memory, Bytes: min(circuitBytes, j.Settings.Memory/4)}
@@ -54,14 +55,14 @@ func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64)
 		}
 	}
 
-	var cause error // why there is no circuit: the first reason, but a later one rather than errWide
+	var cause error // why there is no circuit: the last reason that is not errWide, or errWide if there is no other
 	for _, compileBy := range compilers {
 		compiled, err := compileBy()
 		if err == nil {
 			return circuitPlan(ctx, j, compiled)
 		}
 		if code := fault.CodeOf(err); code != fault.OverBudget && code != fault.Unsupported {
-			return nil, err
+			return nil, err // not a reason to try the next compiler
 		}
 		if cause == nil || !errors.Is(err, errWide) {
 			cause = err
@@ -74,7 +75,8 @@ func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64)
 type isWideSlot struct{ bytes int64 }
 
 // eliminate compiles a network along an elimination order. The error is errWide if no order has a circuit that fits. For the network
-// without evidence (j.Net) that is remembered.
+// without evidence (j.Net) it is remembered whether that is so (isWideSlot), but not the circuit: if the answer is remembered and a
+// circuit fits, it is compiled again.
 func eliminate(ctx context.Context, j *proposal.Job, net *btn.Network, o logic.Options) (compiled *circuit.Compiled, err error) {
 	hasWork := o.Work == 0 || o.Work >= policy.UnrolledFlops // enough to find out; 0: no limit
 	if net == j.Net && hasWork {
@@ -103,7 +105,8 @@ func requireCircuit(compiled *circuit.Compiled, err error) (*circuit.Compiled, e
 // errWide is the error of an elimination whose circuit would be too large.
 var errWide = fault.New(fault.OverBudget, "plan: the network is too wide for a circuit by elimination")
 
-// circuitPlan returns the exact plan that evaluates a circuit. The error is errNoCircuit if the passes over it do not fit the memory.
+// circuitPlan returns the exact plan that evaluates a circuit. The error is errNoCircuit if the circuit and its two passes, up and down,
+// do not fit the memory.
 func circuitPlan(ctx context.Context, j *proposal.Job, compiled *circuit.Compiled) (*btn.Plan, error) {
 	c, err := compiled.Circuit(ctx)
 	if err != nil {

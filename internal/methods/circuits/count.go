@@ -81,8 +81,9 @@ func (p *WeightedCount) sum(ctx context.Context, instance *problem.Problem) (sca
 	return z, err
 }
 
-// tryCount searches for Z with at most that work, and proposes a part that has it. It returns nil if the search does not end, if it cannot
-// treat the network, or if more than Z is wanted or further queries are expected (isOnlyZ).
+// tryCount searches for Z with at most the given work, while the query is planned. If the search ends, it proposes a part that has Z
+// already (Known). It returns nil if the search does not end or cannot treat the network. It also returns nil if more than Z is wanted or
+// further queries are expected (not isOnlyZ).
 func tryCount(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment, error) {
 	if !isOnlyZ(ctx, j) {
 		return nil, nil
@@ -90,7 +91,7 @@ func tryCount(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment
 	count := &WeightedCount{Work: work}
 	z, err := count.sum(ctx, j.Problem())
 	if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Unsupported) {
-		return nil, nil
+		return nil, nil // another method may have it
 	}
 	if err != nil {
 		return nil, err

@@ -12,8 +12,9 @@ import (
 )
 
 // setNumbers sets the weights of the circuit that are numbers of the network's cores, and multiplies e.scale by the numbers that are
-// factors of Z. The circuit has a variable for each table of such numbers, after those of the network. Linear time. Errors: over budget
-// if passes and derivatives do not fit the memory; bad_input if the circuit is for another network.
+// factors of Z. The circuit's variables are those of the network, then one for each table that comes from a core, whose values stand for
+// the table's entries, then others. Linear time. Errors: over budget if passes and derivatives do not fit the memory; bad_input if the
+// circuit is for another network.
 func (e *evaluation) setNumbers() error {
 	if entries, err := gradients.ParameterCount(e.Net); err != nil {
 		return err
@@ -45,13 +46,14 @@ func (e *evaluation) setNumbers() error {
 	return nil
 }
 
-// derivatives returns Z and its derivatives by the numbers of the cores, with the marginals if e.M is not nil. If want has a target, it
-// also returns Z and the derivatives with the target observed: with the weights of the target variable's other values at 0.
+// derivatives returns Z and its derivatives by the numbers of the cores, with the marginals if e.Marginals is not nil. If want has a
+// target, it also returns Z and the derivatives with the target observed: with weights of 0 for the target variable's other values, which
+// stay in e.weights.
 func (e *evaluation) derivatives(want btn.Want) (btn.Value, error) {
 	if err := contraction.RefuseJoint(want); err != nil {
 		return btn.Value{}, err
 	}
-	value := e.newValue(3)
+	value := e.newValue(3) // one pass up and one down take the flops of three
 	z, byWeight, err := e.circuit.Derivatives(e.Ctx, e.weights)
 	if err != nil {
 		return btn.Value{}, err
@@ -84,8 +86,9 @@ func (e *evaluation) derivatives(want btn.Want) (btn.Value, error) {
 }
 
 // byParameter returns the derivatives of Z by the parameters of all cores, one core after the other. z is the value of the circuit and
-// byWeight its derivatives by the weights. A derivative is the sum of those by all weights that the parameter is in, times e.scale. A
-// parameter whose table has no other entry left is a factor p of Z, and its derivative is Z / p.
+// byWeight its derivatives by the weights of its leaves; Z is z times e.scale. A parameter may be an entry of several tables, and so the
+// weight of several leaves: its derivative is the sum of those by these weights, times e.scale. A parameter whose table has no other entry
+// left is a factor p of Z, and its derivative is Z / p.
 func (e *evaluation) byParameter(z scaled.Number, byWeight []scaled.Number) []scaled.Number {
 	sizes := e.parameters.Sizes
 	firstOfCore := make([]int, len(sizes)) // by core: the number of its first parameter
@@ -95,7 +98,8 @@ func (e *evaluation) byParameter(z scaled.Number, byWeight []scaled.Number) []sc
 		total += n
 	}
 
-	// The weights from offset on are the entries of the tables that come from cores. source.At has the parameter of each entry, or −1.
+	// The weights from offset on, behind those of variables, are the entries of the tables that come from cores. source.Positions has the
+	// position of each entry's parameter in its core, or −1.
 	derivatives := make([]scaled.Number, total)
 	offset := e.circuit.FirstWeight(len(e.Net.Variables))
 	for _, source := range e.parameters.Sources {

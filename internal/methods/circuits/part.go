@@ -37,7 +37,7 @@ func (p *Circuit) Fits(n *btn.Network) error {
 	case p.Ask != "" && p.Ask != btn.AskMPE && p.Ask != btn.AskSamples:
 		return btn.Misfit("it asks for %.40q", p.Ask)
 	}
-	c, err := p.Of.Circuit(context.Background())
+	c, err := p.Of.Circuit(context.Background()) // decodes it; btn.Part gives no context
 	if err != nil {
 		return btn.Misfit("%w", err)
 	}

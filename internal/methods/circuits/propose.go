@@ -101,7 +101,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 }
 
 // stepsBeforeTree returns how many steps a search for a circuit may take before a tree is searched. It returns 0 if there is to be no such
-// search: for a network that is no formula and is not asked about again.
+// search: for a network that is no formula and is not asked about again, and if so few steps would be allowed that no circuit beats a tree
+// (leastSteps). ask.Flops is the price of the known order.
 func stepsBeforeTree(j *proposal.Job, ask proposal.Ask) int64 {
 	steps := int64(0)
 	if logicOf(j).isFormula {
@@ -118,8 +119,8 @@ func stepsBeforeTree(j *proposal.Job, ask proposal.Ask) int64 {
 }
 
 // proposeBeforeTree proposes the circuit of the model, by elimination or, if steps is not 0, also by a search of at most that many steps.
-// If there is none, and only Z is wanted, it proposes the Z that a search without a circuit finds. That search may take half of the price
-// of an elimination if that is more than steps. It returns nil if there is neither.
+// If no circuit is found and only Z is wanted, it proposes the Z that a search without a circuit finds (tryCount). That search may take
+// steps, or half of the price of an elimination if that is more. It returns nil if neither is found.
 func proposeBeforeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask, steps int64) (*btn.Assignment, error) {
 	plan, cacheState, planErr := modelPlan(ctx, j, steps, ask.IsRepeated)
 	assignment, err := assignPlan(j, plan, cacheState, planErr)
@@ -144,10 +145,10 @@ func proposeBeforeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask, s
 // Chosen.
 const searchShare = 1.0 / 2
 
-// searchInProportion proposes a circuit by a search whose work is in proportion to the price of the tree. tree is nil if that was over
-// budget; then it also tries a circuit of the network under the evidence. stepsBefore is the work of the search before, which found none.
-// isTreeExpensive is set if the tree is very expensive or over budget. It returns nil if there is no circuit, or if the search could take
-// no more work than the one before.
+// searchInProportion proposes a circuit by a search whose work is in proportion to the price of the tree. tree is nil if the tree was over
+// budget; then it also tries a circuit of the network under the evidence. isTreeExpensive is set if the tree is very expensive or over
+// budget. stepsBefore is the work of an earlier search for this query, which found no circuit. It returns nil if there is no circuit, or if
+// the search could take no more work than the earlier one.
 func searchInProportion(
 	ctx context.Context, j *proposal.Job, tree *btn.Assignment, stepsBefore int64, isTreeExpensive bool,
 ) (*btn.Assignment, error) {
@@ -169,7 +170,8 @@ func searchInProportion(
 
 	var assignment *btn.Assignment
 	var err error
-	wasComplete := stepsBefore > 0 && logicOf(j).isFormula && j.Evidence.IsEmpty() // the search before went as long as a tree would take
+	// The earlier search went on as long as an elimination would take (Options.Rival), so another one is of no use.
+	wasComplete := stepsBefore > 0 && logicOf(j).isFormula && j.Evidence.IsEmpty()
 	if !wasComplete {
 		assignment, err = assignModelCircuit(ctx, j, steps, isNotFinal)
 	}
@@ -179,7 +181,8 @@ func searchInProportion(
 	return assignment, err
 }
 
-// proposeJoint proposes how a joint marginal is computed: by the next method, or by a circuit if that is over budget.
+// proposeJoint proposes how a joint marginal is computed: by the next method, or by a circuit if the next method is over budget. If there
+// is no circuit either, the error is that of the next method.
 func proposeJoint(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	tree, err := ask.Next(ctx)
 	if fault.CodeOf(err) == fault.OverBudget {
@@ -193,8 +196,8 @@ func proposeJoint(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 // Method is method circuit, which users ask for by that name.
 var Method = proposal.Method{Name: query.MethodCircuit, Propose: namingExact(propose), Parametric: namingExact(proposeParametric)}
 
-// namingExact returns a proposer that refuses weights below 0 and calls inner otherwise. If a tensor has numbers below 0, its error of code
-// unsupported says that method exact has answers for them.
+// namingExact returns a proposer that refuses weights below 0 and calls inner otherwise. If an error of code unsupported arises either way
+// and a tensor of the network has numbers below 0, the error also names method exact, which has answers for such networks.
 func namingExact(inner proposal.Proposer) proposal.Proposer {
 	return func(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		err := checkNonNegative(j.Conditioned)
@@ -238,12 +241,13 @@ func proposeCircuit(ctx context.Context, j *proposal.Job) (*btn.Assignment, erro
 		if planErr = err; err != nil && !errors.Is(err, errNoCircuit) {
 			return nil, err
 		}
-		if assignment, _ := assignPlan(j, plan, cacheState, err); assignment != nil {
+		if assignment, _ := assignPlan(j, plan, cacheState, err); assignment != nil { // its errors were looked at above
 			return assignment, nil
 		}
 		if err != nil { // the complete search has found none
 			break
 		}
+		// The plan has no estimates: it was remembered that a smaller search found no circuit.
 	}
 
 	// The circuit of the network under the evidence.
@@ -253,8 +257,9 @@ func proposeCircuit(ctx context.Context, j *proposal.Job) (*btn.Assignment, erro
 	return nil, planErr
 }
 
-// addJointPrice adds the price of a joint marginal to the assignment of a circuit. It takes three passes' work for each combination of
-// values of the joint's variables other than that of the largest domain. The error is over budget if that exceeds policy.MostEnumerated.
+// addJointPrice adds the price of a joint marginal to the assignment of a circuit. One pass up and one down cost three times the flops of
+// the circuit, and are made for each combination of values of the joint's variables but that of the largest domain. The error is over
+// budget if all these passes exceed policy.MostEnumerated.
 func addJointPrice(j *proposal.Job, assignment *btn.Assignment, joint []int) (*btn.Assignment, error) {
 	cells, largestDomain := 1.0, 1.0
 	for _, v := range joint {
@@ -290,8 +295,9 @@ func assignModelCircuit(ctx context.Context, j *proposal.Job, work int64, final 
 	return assignPlan(j, plan, cacheState, err)
 }
 
-// modelPlan returns the plan of the circuit of the model, from the cache or by compiling it within that work, and the state of the cache
-// for it. If there is none, the error is errNoCircuit; if final is set, it returns a plan without estimates instead, which is remembered.
+// modelPlan returns the plan of the circuit of the model, and the state of the cache for it. If the plan is not in the cache, it compiles
+// the model with at most the given work. If no circuit is found, the error is errNoCircuit, which is not remembered. If final is set, it
+// returns a plan without estimates instead: this is remembered, so that no later query looks for a circuit.
 func modelPlan(ctx context.Context, j *proposal.Job, work int64, final bool) (*btn.Plan, string, error) {
 	return j.Remember(ctx, "circuit", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		plan, err := compile(computing, j, j.Net, work)
@@ -302,8 +308,8 @@ func modelPlan(ctx context.Context, j *proposal.Job, work int64, final bool) (*b
 	})
 }
 
-// assignConditionedCircuit assigns the circuit of the network under the query's evidence. It returns nil if there is no evidence, or if no
-// circuit is found within that work.
+// assignConditionedCircuit assigns the circuit of the network under the query's evidence, remembered or compiled with at most the given
+// work. It returns nil if there is no evidence or if no circuit is found: assignPlan turns errNoCircuit into nil.
 func assignConditionedCircuit(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment, error) {
 	if j.Evidence.IsEmpty() {
 		return nil, nil
@@ -319,8 +325,9 @@ func assignConditionedCircuit(ctx context.Context, j *proposal.Job, work int64) 
 	return assignment, err
 }
 
-// ProposeKnown proposes the circuit of a model that was asked about before, for any evidence. It may compile it (recurringFlops). It
-// returns nil if there is none, if the network has too little logic, or if weights are below 0.
+// ProposeKnown proposes the circuit of a model that was asked about before. The circuit is for any evidence. If none is remembered, it is
+// compiled with work of at most recurringFlops; if that finds none, this is remembered (isFinal). ProposeKnown returns nil if there is no
+// circuit, if the network has too little logic, or if weights are below 0.
 func ProposeKnown(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	if !logicOf(j).hasLogic || checkNonNegative(j.Conditioned) != nil {
 		return nil, nil
@@ -339,7 +346,7 @@ func assignPlan(j *proposal.Job, plan *btn.Plan, cacheState string, err error) (
 		j.NoteMiss()
 		return nil, nil
 	}
-	if err != nil || len(plan.Estimates) == 0 {
+	if err != nil || len(plan.Estimates) == 0 { // no estimates: it was remembered that there is no circuit
 		return nil, err
 	}
 	return proposal.NewPricedAssignment(plan, cacheState), nil
@@ -349,7 +356,7 @@ func assignPlan(j *proposal.Job, plan *btn.Plan, cacheState string, err error) (
 const circuitBytes = 256 << 20
 
 // proposeParametric proposes the circuit of the model in which the numbers of its factors are weights, too, so that Z can be
-// differentiated by them.
+// differentiated by them. The circuit is for any evidence and any numbers. The error is that of ParameterCount if there are too many.
 func proposeParametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	if _, err := gradients.ParameterCount(j.Net); err != nil {
 		return nil, err
@@ -371,9 +378,11 @@ func proposeParametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*b
 	return assignPlan(j, plan, cacheState, nil)
 }
 
-// rivalSteps returns the price of an elimination of the simplified network under the query's evidence, in steps of a search. The result
-// is at most twice the work that a search may take: triedWork if only Z is wanted (isOnlyZ), else circuitShare of the budget. It is 0 if
-// the network cannot be prepared for an elimination. The only error is that of a context that has ended.
+// rivalSteps returns the price of an elimination of the simplified network under the query's evidence, in steps of a search. The only
+// error is that of a context that has ended. If the network cannot be prepared for an elimination, or no order is found, it returns 0.
+//
+// The work that a search may take is triedWork if only Z is wanted (isOnlyZ), else circuitShare of the budget. The result is at most twice
+// that work: larger prices make no difference.
 func rivalSteps(ctx context.Context, j *proposal.Job) (float64, error) {
 	work := searchSteps(j, math.Inf(1))
 	if isOnlyZ(ctx, j) {
@@ -383,7 +392,7 @@ func rivalSteps(ctx context.Context, j *proposal.Job) (float64, error) {
 	const wantsMarginals = false
 	prepared, err := exact.PreparedOf(ctx, j.Problem(), wantsMarginals, nil)
 	if err != nil {
-		return 0, ctx.Err()
+		return 0, ctx.Err() // nil unless the context has ended
 	}
 	_, cost, _, err := contractionorder.MinFillCost(ctx, prepared.Hypergraph(), limit*policy.StepCells, policy.MostFill)
 	if err != nil {

@@ -62,7 +62,7 @@ func NewBuilder(domains []int, limit int64) *Builder {
 		b.limit = math.MaxInt64
 	}
 	b.table = make([]int32, 2*firstNodes)
-	b.push(kindZero, 0)  // node Zero
+	b.push(kindZero, 0)  // node Zero = 0. A slot with 0 is empty, so it is not in the hash table
 	b.Number(scaled.One) // node One
 	return b
 }
@@ -112,6 +112,7 @@ func (b *Builder) Number(x scaled.Number) Node {
 	if !reserve(b, &b.numbers, 1, numberBytes) {
 		return Zero
 	}
+	// Add the number, and remove it again if an equal one has a node.
 	b.numbers = append(b.numbers, scaled.Make(x.Mant, x.Exp))
 	n := b.makeTerminal(kindNumber, int32(len(b.numbers)-1))
 	if isNew := int(n) == len(b.kinds)-1; !isNew {
@@ -145,7 +146,7 @@ func (b *Builder) Product(children ...Node) Node {
 		}
 	}
 
-	// Insert x before them. Making its node appends to args, too.
+	// Insert x before them. Making its node appends to b.args, too, so they are taken off and appended again.
 	if x != scaled.One {
 		others := slices.Clone(b.args[start:])
 		b.args = b.args[:start]
@@ -162,7 +163,8 @@ func (b *Builder) Product(children ...Node) Node {
 	return b.intern(kindProduct, start)
 }
 
-// Sum returns the sum of children over the same variables. It leaves out children that are Zero. The sum of no children is Zero.
+// Sum returns the sum of children over the same variables. It leaves out children that are Zero. The sum of no children is Zero. The
+// arguments are collected at the end of b.args; intern makes the node, or returns an equal one and removes them.
 func (b *Builder) Sum(children ...Node) Node {
 	if b.full {
 		return Zero
@@ -182,9 +184,10 @@ func (b *Builder) Sum(children ...Node) Node {
 	return b.intern(kindSum, start)
 }
 
-// SumOfValues returns Σ λ_v(a) over the allowed values a of v, which are different. If allowed is nil, all values are.
+// SumOfValues returns Σ λ_v(a) over the values a of v in allowed, where λ_v(a) is the leaf of value a. No value may be in allowed twice. If
+// allowed is nil, it is the sum over all values.
 func (b *Builder) SumOfValues(v int, allowed []int) Node {
-	if b.offsets == nil || v < 0 || v >= len(b.domains) {
+	if b.offsets == nil || v < 0 || v >= len(b.domains) { // offsets are nil if the domains are not valid
 		b.fail("there is no variable %d", v)
 		return Zero
 	}
@@ -234,7 +237,7 @@ func (b *Builder) intern(k kind, start int) Node {
 }
 
 // slotOf returns the slot of the hash table that has the node of kind k with these arguments. If there is no such node, it returns the
-// empty slot for it.
+// empty slot for it. The size of the table is a power of two. An empty slot is 0, the number of node Zero, which is not in the table.
 func (b *Builder) slotOf(k kind, args []int32) int {
 	mask := uint64(len(b.table) - 1)
 	for slot := b.hash(k, args) & mask; ; slot = (slot + 1) & mask {
@@ -255,7 +258,7 @@ func (b *Builder) hasArguments(k kind, n Node, args []int32) bool {
 
 // hash returns a hash of a kind and its arguments. That of a number depends on its value.
 func (b *Builder) hash(k kind, args []int32) uint64 {
-	h := uint64(k) * 0x9e3779b97f4a7c15
+	h := uint64(k) * 0x9e3779b97f4a7c15 // 2^64 / golden ratio, to spread the kinds
 	if k == kindNumber {
 		x := b.numbers[args[0]]
 		return mix(mix(h^math.Float64bits(x.Mant)) ^ uint64(x.Exp))
@@ -274,10 +277,10 @@ func mix(h uint64) uint64 {
 	return h ^ h>>31
 }
 
-// push makes a node of kind k whose arguments are those at the end of b.args that no node has yet, and enters it in an empty slot of the
-// hash table. It returns Zero if there is no memory.
+// push makes a node of kind k and enters it in an empty slot of the hash table. Its arguments were appended to b.args before: they are
+// those behind the arguments of the last node. It returns Zero if there is no memory.
 func (b *Builder) push(k kind, slot int) Node {
-	if len(b.args) > math.MaxInt32-1 || !reserve(b, &b.kinds, 1, 1) || !reserve(b, &b.ends, 1, 4) {
+	if len(b.args) > math.MaxInt32-1 || !reserve(b, &b.kinds, 1, 1) || !reserve(b, &b.ends, 1, 4) { // one entry of 1 byte, one of 4
 		b.full = true
 		return Zero
 	}
@@ -285,7 +288,7 @@ func (b *Builder) push(k kind, slot int) Node {
 	b.ends = append(b.ends, int32(len(b.args)))
 	n := Node(len(b.kinds) - 1)
 	b.table[slot] = int32(n)
-	if 2*len(b.kinds) > len(b.table) {
+	if 2*len(b.kinds) > len(b.table) { // at most half of the slots are taken
 		b.rehash()
 	}
 	return n
@@ -293,7 +296,7 @@ func (b *Builder) push(k kind, slot int) Node {
 
 // rehash doubles the hash table and enters all nodes again. If there is no memory for that, the builder is full.
 func (b *Builder) rehash() {
-	if b.Bytes()+8*int64(len(b.table)) > b.limit {
+	if b.Bytes()+8*int64(len(b.table)) > b.limit { // a table of twice the size, 4 bytes a slot, beside the present one
 		b.full = true
 		return
 	}
@@ -312,8 +315,8 @@ func (b *Builder) start(n Node) int32 {
 }
 
 // reserve makes sure that a list has capacity for n more entries of entryBytes bytes each. It returns false if the builder's memory limit
-// does not allow that; then the builder is full. The limit holds also while the old and the new array exist together, so if doubling the
-// list would exceed it, the list grows by an eighth.
+// does not allow that; then the builder is full. While entries are copied, the old array (part of b.Bytes) and the new one exist together
+// and have to fit. So if doubling the list would exceed the limit, it grows by an eighth.
 func reserve[T any](b *Builder, list *[]T, n, entryBytes int) bool {
 	if b.full {
 		return false

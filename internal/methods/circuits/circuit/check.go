@@ -14,11 +14,11 @@ import (
 // their parents, children of a sum are over the same variables (smooth), children of a product share no variable (decomposable), and the
 // root is over all variables.
 //
-// Every variable v has a fixed fingerprint h_v of 128 bits. A leaf has that of its variable, a product the sum of its children's, and a
-// sum the common fingerprint of its children. So a node has Σ_v n_v h_v, where n_v is the multiplicity of v in its products.
-// Multiplicities never fall on the way up, and every node is below the root. So if the root has Σ_v h_v, no product has a variable twice.
-// Two different sums are taken for equal with a probability of about 2^−128 for each comparison. Linear time, 16 bytes a value. The
-// context's error if it ends.
+// Every variable v has a fixed fingerprint h_v of 128 bits. A leaf has the fingerprint of its variable, a number has 0, a product the sum
+// of its children's fingerprints, and a sum the common fingerprint of its children. So a node has Σ_v n_v h_v, where n_v is how often v
+// is in each of its terms. n_v never falls on the way up, and every node is below the root. So if the root has Σ_v h_v, no product has a
+// variable twice. Two different sums are taken for equal with a probability of about 2^−128 for each comparison. Linear time, 16 bytes a
+// value. If the context ends, the error is that of the context.
 func (c *Circuit) Check(ctx context.Context) error {
 	if c.root < 0 {
 		if len(c.ends) > 0 || len(c.numbers) > 0 {
@@ -26,7 +26,7 @@ func (c *Circuit) Check(ctx context.Context) error {
 		}
 		return nil
 	}
-	if n := c.values(); int(c.root) >= n || len(c.ends) > 0 && int(c.root) != n-1 {
+	if n := c.values(); int(c.root) >= n || len(c.ends) > 0 && int(c.root) != n-1 { // the last sum or product, if there is one
 		return fmt.Errorf("%w: node %d of %d is the root", ErrCircuit, c.root, n)
 	}
 
@@ -70,8 +70,8 @@ func (c *Circuit) Check(ctx context.Context) error {
 	return c.checkReachable(look)
 }
 
-// checkReachable returns an error, which wraps ErrCircuit, if a sum, product or number is not below the root. Values are numbered:
-// leaves, then numbers, then sums and products.
+// checkReachable returns an error, which wraps ErrCircuit, if a sum, product or number is neither the root nor below it. Nodes are
+// numbered: leaves, which need not be below the root, then numbers, then sums and products.
 func (c *Circuit) checkReachable(look *pace.Pace) error {
 	isBelow := make([]bool, c.values())
 	isBelow[c.root] = true

@@ -42,7 +42,7 @@ func (c *Circuit) Append(b []byte) []byte {
 			head++
 		}
 		b = binary.AppendUvarint(b, head)
-		for _, n := range children {
+		for _, n := range children { // children have smaller numbers
 			b = binary.AppendUvarint(b, uint64(int32(c.firstNode()+i)-n))
 		}
 	}
@@ -52,7 +52,8 @@ func (c *Circuit) Append(b []byte) []byte {
 // Decode returns the circuit that b encodes, as Append writes it. It checks all that Check does, and takes at most some 16 times the
 // memory of b, whatever b is. Errors wrap ErrCircuit, or are the context's. Linear time.
 func Decode(ctx context.Context, b []byte) (*Circuit, error) {
-	// Version and domains.
+	// Version and domains. r keeps its first error; then it reads zeros. r.length(n) fails if the list that follows, with entries of at
+	// least n bytes, is longer than b: so no list is allocated that b cannot fill.
 	look := pace.New(ctx)
 	r := reader{remaining: b}
 	if v := r.integer(math.MaxInt32); v != formVersion {
@@ -115,7 +116,7 @@ func (r *reader) fail(format string, args ...any) {
 
 // integer reads a varint. It fails if the number is above limit, or not written in its shortest form, whose last byte is not 0.
 func (r *reader) integer(limit uint64) int {
-	x, n := binary.Uvarint(r.remaining) // n: its bytes
+	x, n := binary.Uvarint(r.remaining) // n: its bytes; n ≤ 0: there is none
 	if n <= 0 || x > limit || n > 1 && r.remaining[n-1] == 0 {
 		r.fail("an integer of at most %d is missing", limit)
 		return 0
@@ -143,8 +144,8 @@ func (r *reader) number() scaled.Number {
 		return scaled.Number{}
 	}
 	m := math.Float64frombits(binary.LittleEndian.Uint64(r.remaining))
-	e, n := binary.Varint(r.remaining[8:]) // n: its bytes
-	isShortest := n == 1 || n > 1 && r.remaining[7+n] != 0
+	e, n := binary.Varint(r.remaining[8:])                 // n: its bytes
+	isShortest := n == 1 || n > 1 && r.remaining[7+n] != 0 // n ≤ 0: no varint. The last byte is at 8 + n − 1
 	if !isShortest || !(m >= 1 && m < 2) || e > maxExponent || e < -maxExponent {
 		r.fail("a number is not normalised, or out of range")
 		return scaled.Number{}
@@ -158,7 +159,7 @@ func (r *reader) number() scaled.Number {
 func (r *reader) node(c *Circuit, i int) {
 	head := r.integer(math.MaxInt32)
 	childCount, isProduct := head/2, head%2 == 1
-	if childCount > len(r.remaining) {
+	if childCount > len(r.remaining) { // a child takes at least a byte
 		r.fail("%d children in %d bytes", childCount, len(r.remaining))
 	}
 	if r.err != nil {

@@ -38,7 +38,7 @@ func (c *Compiled) Circuit(ctx context.Context) (*Circuit, error) {
 		return c.circuit, c.err
 	}
 	decoded, err := Decode(ctx, c.Form)
-	if err != nil && !errors.Is(err, ErrCircuit) {
+	if err != nil && !errors.Is(err, ErrCircuit) { // the context's
 		return nil, err
 	}
 	c.circuit, c.err, c.isDecoded = decoded, err, true

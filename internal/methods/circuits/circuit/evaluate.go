@@ -56,8 +56,9 @@ const (
 	maximumChildren sumRule = true  // the largest of its children's values
 )
 
-// passUp returns the values of all nodes under weights w, children before their parents. With maximumChildren the value of a sum is the
-// largest value of its children. Values are numbered: leaves, then numbers, then sums and products.
+// passUp returns the values of all nodes under weights w, in a pass that the caller releases. Children have values before their parents.
+// With the rule maximumChildren the value of a sum is the largest value of its children. Nodes are numbered: leaves, then numbers, then
+// sums and products.
 func (c *Circuit) passUp(ctx context.Context, w Weights, rule sumRule) (*pass, error) {
 	if err := c.checkWeights(w); err != nil {
 		return nil, err

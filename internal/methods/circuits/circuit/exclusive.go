@@ -18,8 +18,8 @@ const (
 	overlapping         // some are not seen to exclude each other
 )
 
-// IsDeterministic reports whether any two children of every sum exclude each other on some variable: the sets of the variable's values for
-// which the two have a leaf have no value in common. That is sufficient for determinism, and true of every sum that decides on a variable.
+// IsDeterministic reports whether any two children of every sum exclude each other on some variable: no leaf of the variable, which stands
+// for one of its values, is below both children. That is sufficient for determinism, and true of every sum that decides on a variable.
 //
 // Sums whose children show the decision (isDecision) cost linear time. The other sums cost a pass for each 64 values of variables, and a
 // variable of more than 64 values does not distinguish their children. The answer is kept. The error is the context's.
@@ -45,7 +45,8 @@ type openPairs [][2]int32
 // manyChildren is the largest number of children of a sum whose pairs may be distinguished by different variables.
 const manyChildren = 64
 
-// isDeterministic reports whether any two children of every sum exclude each other on some variable. The error is the context's.
+// isDeterministic reports whether any two children of every sum exclude each other on some variable. It is false, too, if that would take
+// too much to find out. The error is the context's.
 func (c *Circuit) isDeterministic(ctx context.Context) (bool, error) {
 	look := pace.New(ctx)
 
@@ -59,7 +60,7 @@ func (c *Circuit) isDeterministic(ctx context.Context) (bool, error) {
 		if c.products[i] || c.isDecision(look, children) {
 			continue
 		}
-		if len(children) > manyChildren {
+		if len(children) > manyChildren { // too many pairs to look at
 			return false, nil
 		}
 		var pairs openPairs
@@ -88,8 +89,9 @@ func (c *Circuit) isDeterministic(ctx context.Context) (bool, error) {
 	return len(undecided) == 0, nil
 }
 
-// isDecision reports whether the sum of these children decides on a variable: each child has a leaf of it, as itself or as one of its
-// factors, and no two have the same leaf. It is false if the context has ended.
+// isDecision reports whether the sum of the given children decides on a variable. It does so if each child is a leaf of the variable, or a
+// product with a leaf of the variable among its factors, and no two children have the same leaf. The variables to try are those of the
+// leaves of the first child. The result is false if the context has ended, which look records.
 func (c *Circuit) isDecision(look *pace.Pace, children []int32) bool {
 	for _, candidate := range c.factorsOf(children[0]) {
 		if int(candidate) >= c.leaves() {
@@ -135,9 +137,9 @@ func (c *Circuit) variable(leaf int32) int {
 	return v
 }
 
-// removeDistinguished removes the pairs of nodes that a variable v, start ≤ v < end, distinguishes: both nodes have leaves of v, and none
-// in common. It also removes the sums that have no pair left. The variables have at most 64 values together: bit l − offsets[start] of a
-// mask stands for leaf l. It returns false if the context ended.
+// removeDistinguished removes the pairs of children of sums that one of the variables start ≤ v < end distinguishes. v distinguishes two
+// nodes if leaves of v are below each of them, and no leaf of v is below both. Sums that have no pair left are removed, too. The variables
+// have at most 64 values together: bit l − offsets[start] of a mask stands for leaf l. It returns false if the context has ended.
 func (c *Circuit) removeDistinguished(look *pace.Pace, start, end int, undecided *[]openPairs) bool {
 	// The leaves below each node.
 	first := c.offsets[start]
@@ -182,8 +184,9 @@ func (c *Circuit) removeDistinguished(look *pace.Pace, start, end int, undecided
 	return true
 }
 
-// areExclusive reports whether some variable distinguishes two children of a sum: both have leaves of the variable, and none in common. a
-// and b are the masks of the leaves of the two children, of several variables. domains has the mask of all leaves of each variable.
+// areExclusive reports whether some variable distinguishes two children of a sum: each child has leaves of the variable, that is values
+// that the variable can take there, and no leaf of the variable is in both. a and b are bit masks of the leaves below the two children.
+// domains has, for each variable, the mask of all its leaves.
 func areExclusive(a, b uint64, domains []uint64) bool {
 	common := a & b
 	for _, values := range domains {

@@ -33,8 +33,9 @@ func (b *Builder) Finish(ctx context.Context, root Node) (*Circuit, error) {
 		return c, nil
 	}
 
-	b.table = nil
+	b.table = nil // frees the hash table
 	look := pace.New(ctx)
+	// Both return false if the context has ended.
 	numberOf, ok := b.numberNodes(look, root, c)
 	if !ok || !b.pack(look, root, numberOf, c) {
 		return nil, look.Err()
@@ -43,8 +44,9 @@ func (b *Builder) Finish(ctx context.Context, root Node) (*Circuit, error) {
 	return c, c.Check(ctx)
 }
 
-// numberNodes returns the number of each node among the values of circuit c: first leaves, then numbers, then sums and products. It is −1
-// for a node that is not below the root. It adds the numbers below the root to c. ok is false if the context ended.
+// numberNodes returns the number that each node of the builder gets in circuit c: first leaves, which have the numbers of their weights,
+// then numbers, then sums and products. It is −1 for a node that is neither the root nor below it. The numbers are added to c. ok is
+// false if the context has ended.
 func (b *Builder) numberNodes(look *pace.Pace, root Node, c *Circuit) (numberOf []int32, ok bool) {
 	// Mark the nodes below the root with 0. Children come before their parents.
 	numberOf = make([]int32, len(b.kinds))
@@ -93,8 +95,9 @@ func (b *Builder) numberNodes(look *pace.Pace, root Node, c *Circuit) (numberOf 
 	return numberOf, true
 }
 
-// pack moves the sums and products below the root, which have a number ≥ 0, to the start of the builder's arrays, and gives these arrays to
-// the circuit c. Children are replaced by their numbers. The builder cannot be used afterwards. It returns false if the context ended.
+// pack moves the sums and products of the circuit to the start of the builder's arrays, replaces their children by the numbers in numberOf,
+// and gives the arrays to c. Nodes that are not in the circuit have a number below 0. Nothing is overwritten before it is read, since the
+// nodes move towards the start. The builder cannot be used afterwards. It returns false if the context has ended.
 func (b *Builder) pack(look *pace.Pace, root Node, numberOf []int32, c *Circuit) bool {
 	edges, nodes := 0, 0 // moved so far
 	start := int32(0)    // of the node's children in b.args

@@ -11,10 +11,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Joint returns the shares of Z that the combinations of values of the variables in set have, row-major, the last variable fastest. It
-// takes one pass up and one down for each combination of all variables but that of the largest domain: a variable is clamped to a value
-// by weights of 0 for its other values, and one pass down gives the shares of all values of the variable that is not clamped. Errors wrap
-// ErrCircuit for a variable that does not exist or comes twice, otherwise as of Evaluate.
+// Joint returns the shares of Z that the combinations of values of the variables in set have, row-major, the last variable fastest.
+//
+// All variables of the set but that of the largest domain are clamped: weights of 0 exclude all values of a variable but one. For each
+// combination of their values, one pass up and one down give the shares of all values of the variable that is not clamped.
+//
+// Errors wrap ErrCircuit for a variable that does not exist or comes twice; otherwise they are those of Evaluate.
 func (c *Circuit) Joint(ctx context.Context, w Weights, set []int) ([]scaled.Number, error) {
 	if err := c.checkWeights(w); err != nil {
 		return nil, err

@@ -9,9 +9,10 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
-// Lift returns the circuit over new variables with these domains in which every leaf l of c is replaced by the product of the new leaves
-// products[l]. The root is multiplied by the new leaves fixed. Leaves are given by number. The result is well formed if every assignment of
-// c's variables becomes an assignment of the new variables (see Check). Linear time. Errors wrap ErrCircuit, or are the context's.
+// Lift returns a circuit over new variables with the given domains. Every leaf l of c is replaced by the product of the new leaves in
+// products[l], and the root is multiplied by the new leaves in fixed. Leaves are given by number. The result is well formed if every
+// assignment of c's variables becomes an assignment of the new variables (see Check). Linear time. Errors wrap ErrCircuit, or are the
+// context's.
 func (c *Circuit) Lift(ctx context.Context, domains []int, products [][]int32, fixed []int32) (*Circuit, error) {
 	offsets := offsetsOf(domains)
 	if offsets == nil || len(products) != c.leaves() {
@@ -22,7 +23,7 @@ func (c *Circuit) Lift(ctx context.Context, domains []int, products [][]int32, f
 		to:       &Circuit{domains: domains, offsets: offsets, numbers: c.numbers, root: -1},
 		numberOf: make([]int32, c.values()),
 	}
-	if c.root < 0 {
+	if c.root < 0 { // the circuit is 0, with the new variables as with the old ones
 		return l.to, nil
 	}
 
@@ -54,8 +55,8 @@ type lifting struct {
 	numberOf []int32 // by number of a value in from: its number in to
 }
 
-// liftLeaves adds products[leaf], a product of new leaves, to the new circuit for each leaf of the old circuit that is used: the root or a
-// child of a node. It records their numbers in numberOf.
+// liftLeaves adds products[leaf], a product of new leaves, to the new circuit for each leaf of the old circuit that is used. A leaf is
+// used if it is the root or a child of a node. l.numberOf gets the number of the product, or of the new leaf if there is only one.
 func (l *lifting) liftLeaves(products [][]int32) error {
 	isUsed := make([]bool, l.from.leaves())
 	markUsed := func(n int32) {
@@ -88,8 +89,8 @@ func (l *lifting) addProduct(factors []int32) int32 {
 	return l.addNode(isProduct, factors, nil)
 }
 
-// addNode adds a sum or product to the new circuit and returns its number. If numberOf is nil, children are numbers in the new circuit. If
-// not, they are numbers in the old one, which numberOf maps to those in the new one.
+// addNode adds a sum or product to the new circuit and returns its number. If numberOf is nil, children are numbers in the new circuit.
+// Otherwise they are numbers in the old circuit, and numberOf has the number in the new circuit for each of them.
 func (l *lifting) addNode(isProduct bool, children, numberOf []int32) int32 {
 	for _, n := range children {
 		if numberOf != nil {

@@ -40,9 +40,10 @@ func (c *Circuit) Derivatives(ctx context.Context, w Weights) (scaled.Number, []
 	return c.rootValue(p).scaled(), derivatives, nil
 }
 
-// passUpAndDown computes the values of all nodes from the leaves up, then from the root down p.down[n] = ∂root/∂(value of n). A sum adds
-// its derivative to that of each child. A product adds to that of each child its derivative times the product of the other children.
-// Values are numbered: leaves, then numbers, then sums and products.
+// passUpAndDown computes p.values, the values of all nodes, from the leaves up. Then, from the root down, it computes p.down[n], the
+// derivative of the root's value by that of node n. A sum adds its derivative to that of each child. A product adds to the derivative of a
+// child its own derivative times the product of the other children. Nodes are numbered: leaves, then numbers, then sums and products. The
+// caller releases the pass.
 func (c *Circuit) passUpAndDown(ctx context.Context, w Weights) (*pass, error) {
 	p, err := c.passUp(ctx, w, sumChildren)
 	if err != nil {

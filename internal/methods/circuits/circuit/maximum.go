@@ -25,9 +25,9 @@ type Near struct {
 	All    bool          // no other assignment is that close
 }
 
-// Maximum returns the largest term max_x C(x) Π w(x), and up to limit assignments whose terms, as rounded, are at least 1 − slack times
-// that. It returns no assignment if Z is 0. One pass up, and for each assignment the nodes on its way down. Errors: ErrOverlap, otherwise
-// as of Evaluate.
+// Maximum returns the largest term max_x C(x) Π w(x), and up to limit assignments whose terms, as the pass up rounds them, are at least
+// (1 − slack) times the largest one. It returns no assignment if Z is 0. One pass up, and for each assignment the nodes on its way down.
+// The error is ErrOverlap if the circuit is not seen to be deterministic; other errors are those of Evaluate.
 func (c *Circuit) Maximum(ctx context.Context, w Weights, slack float64, limit int) (Near, error) {
 	switch ok, err := c.IsDeterministic(ctx); {
 	case err != nil:
@@ -46,7 +46,7 @@ func (c *Circuit) Maximum(ctx context.Context, w Weights, slack float64, limit i
 	}
 
 	s := descent{circuit: c, pass: p, look: pace.New(ctx), limit: limit, near: Near{Top: top.scaled(), All: true}}
-	s.open = []path{{[]int32{c.root}, make([]int, len(c.domains)), one(), 1 - slack}}
+	s.open = []path{{[]int32{c.root}, make([]int, len(c.domains)), one(), 1 - slack}} // pending, values, term, minShare
 	if err := s.followAll(); err != nil {
 		return Near{}, err
 	}
@@ -90,9 +90,9 @@ func (s *descent) followAll() error {
 	return nil
 }
 
-// follow follows one path down through the largest child of each sum, and opens a path for each other child that is close. It fills in
-// current.values and current.term. It returns false if the context ended. Values are numbered: leaves, then numbers, then sums and
-// products.
+// follow follows one path down from its pending nodes: through all children of a product and the largest child of each sum. It opens a path
+// for each other child of a sum that is close to the largest one (chooseChild). It fills in current.values and current.term. It returns
+// false if the context has ended. Nodes are numbered: leaves, then numbers, then sums and products.
 func (s *descent) follow(current path) bool {
 	for len(current.pending) > 0 {
 		n := current.pending[len(current.pending)-1]
@@ -129,8 +129,9 @@ func (s *descent) multiplyBy(n int32, current path) {
 // one returns the number 1 with the precision that terms have.
 func one() *big.Float { return new(big.Float).SetPrec(192).SetInt64(1) }
 
-// chooseChild returns the largest child of a sum, the first one of equal children. top is its value. For each other child whose share of
-// top is at least current.minShare it opens a path that takes that child, as far as s.limit allows.
+// chooseChild returns the largest child of a sum, the first one of equal children. top is the value of that child. For each other child
+// whose share of top is at least current.minShare it opens a path that takes that child. If s.limit does not allow that, it notes that not
+// all assignments are found. The new path has a larger minShare, since its term is smaller by the share already.
 func (s *descent) chooseChild(children []int32, top number, current path) int32 {
 	largest := children[0]
 	for _, n := range children[1:] {
@@ -166,7 +167,7 @@ func (c *Circuit) MaxTermFactors() int {
 	}
 	factors := make([]int, c.values()) // by node: the largest number of factors of one of its terms
 	for i := range factors {
-		factors[i] = 1
+		factors[i] = 1 // of a leaf or number; those of sums and products are set below
 	}
 	for i := range c.ends {
 		n := 0

@@ -82,10 +82,10 @@ func (a number) plusUnaligned(b number) number {
 	if a.e < b.e {
 		a, b = b, a
 	}
-	if a.e-b.e > 1 {
+	if a.e-b.e > 1 { // b is too small to change a
 		return a
 	}
-	m := a.m + b.m*scaleDown // a.e = b.e + 1
+	m := a.m + b.m*scaleDown // a.e = b.e + 1: b.m in units of 2^(512·a.e)
 	if m >= endMantissa {
 		return number{m * scaleDown, a.e + 1}
 	}

@@ -35,9 +35,9 @@ func (c *Circuit) Sample(ctx context.Context, w Weights, n int, stream func(i in
 	return z.scaled(), values, nil
 }
 
-// draw draws one assignment into values, by variable: from the root down it visits all children of a product, and one child of a sum,
-// drawn with its share of the sum as probability. pending is an empty buffer for the nodes still to be visited; it returns the buffer. It
-// ends early if the context ends. Values are numbered: leaves, then numbers, then sums and products.
+// draw draws one assignment into values, by variable. From the root down it visits all children of a product, and one child of a sum. The
+// child is drawn with its share of the sum as probability. pending is an empty buffer for the nodes still to be visited, which draw returns
+// so that its memory is used again. It ends early if the context ends. Nodes are numbered: leaves, then numbers, then sums and products.
 func (c *Circuit) draw(p *pass, rng *rand.Rand, values []int, look *pace.Pace, pending []int32) []int32 {
 	pending = append(pending, c.root)
 	for len(pending) > 0 {
@@ -65,9 +65,9 @@ func (c *Circuit) draw(p *pass, rng *rand.Rand, values []int, look *pace.Pace, p
 	return pending
 }
 
-// chooseChild returns a child of a sum, child n with probability value(n) / sum if u is uniform in [0, 1): the children lie side by side
-// with their shares as lengths, and u falls on one of them. If rounding lets u fall behind the last one, it is the last one of a share
-// above 0.
+// chooseChild returns a child of a sum: child n with probability value(n) / sum if u is uniform in [0, 1). The children's shares value(n)
+// / sum are lengths side by side from 0 to 1, and u falls on one of them. If rounding lets u fall behind the last one, chooseChild
+// returns the last child of a share above 0.
 func chooseChild(p *pass, children []int32, sum number, u float64) int32 {
 	chosen := children[0]
 	for _, n := range children {

@@ -42,16 +42,18 @@ func newBudget(r *residual, stats *Stats, cells float64, o Options) *budget {
 // formula 121 is summed in 4.7e9 steps, of whose decisions more than 0.99 are done in 2e9, and in cubes takes twice as long.
 const nearEnd = 4
 
-// isFasterThanRival reports whether the search may go on although its work is above the limit, because another way takes longer. The
-// first call asks for the price of that way, and raises the limit to half of it. Beyond the limit the search may go on to nearEnd times
-// the limit if the work that remains, by the progress so far, is less than that of the other way.
+// isFasterThanRival reports whether the search may go on although its work is above the limit b.work, because another way, the rival,
+// takes longer. The first call asks for the rival's price in steps, and raises the limit to half of that price. Beyond the limit the
+// search may go on to nearEnd times the limit if the work that remains, by the progress so far, is less than the rival's:
+//
+//	work so far · (1 − progress) / progress < rival
 func (b *budget) isFasterThanRival(work int64) bool {
 	if b.askRival != nil {
-		b.rival = min(b.askRival(), b.cells/policy.StepCells)
+		b.rival = min(b.askRival(), b.cells/policy.StepCells) // an elimination along the search's own tree may be cheaper
 		b.askRival = nil
 		b.work = max(b.work, int64(b.rival/2))
 	}
-	remaining := float64(work-b.begun) * (1 - b.progress) // times 1/progress: the work that remains
+	remaining := float64(work-b.begun) * (1 - b.progress) // the work that remains, times progress
 	isNearEnd := work <= nearEnd*b.work && remaining < b.rival*b.progress
 	return work <= b.work || isNearEnd
 }
@@ -60,7 +62,7 @@ func (b *budget) isFasterThanRival(work int64) bool {
 const checkEvery = 1 << 18
 
 // mayGoOn reports whether the search may go on. If not, b.err says why: the work is spent, the circuit's builder is full, the slices of
-// tables take too much memory, or the context has ended.
+// tables take too much memory, or the context has ended. It looks at the context once in checkEvery steps.
 func (b *budget) mayGoOn(ctx context.Context) bool {
 	work := b.residual.solver.Work
 	switch {

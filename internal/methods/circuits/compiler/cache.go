@@ -77,7 +77,7 @@ func (c *cache) add(key digest, sum amount, size int32) {
 	if len(c.entries) >= c.limit {
 		c.evict()
 	}
-	if len(c.entries) >= len(c.heads) {
+	if len(c.entries) >= len(c.heads) { // c.heads are the chains of the hash table: one entry for each on average
 		c.resize(2 * len(c.heads))
 	}
 	c.entries = append(c.entries, entry{key: key, number: sum.number, node: sum.node, size: size, used: c.clock})
@@ -100,6 +100,7 @@ func (c *cache) dropBranch() {
 }
 
 // evict drops the half of the entries with the highest age: those that were not used for longest. Small components count as twice as old.
+// c.marks are numbers of entries at which open branches began: a mark moves to the number of kept entries before it.
 func (c *cache) evict() {
 	ages := make([]uint32, len(c.entries))
 	for i := range c.entries {
@@ -126,7 +127,7 @@ func (c *cache) evict() {
 	}
 	c.evicted += int64(len(c.entries) - kept)
 	c.entries = c.entries[:kept]
-	c.resize(len(c.heads))
+	c.resize(len(c.heads)) // the same number of chains, linked anew
 }
 
 // smallComponent is the number of variables below which a remembered component is as good as twice as old: it is cheap to sum again.

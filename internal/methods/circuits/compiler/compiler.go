@@ -46,7 +46,8 @@ type Options struct {
 	// Leaf returns the node of Builder for a value of a variable; nil: the builder's own leaf.
 	Leaf func(v, a int) circuit.Node
 
-	// cells bounds the entries of all tables of a component that is eliminated, at any price. 0: denseCells, at densePrice; below 0: none is.
+	// cells bounds the entries of all tables of a component that is eliminated, at any price. 0: denseCells, at densePrice; below 0: none
+	// is.
 	cells int
 }
 
@@ -78,9 +79,11 @@ type Result struct {
 //
 //	Z = Scale · Σ_x Π_v w_v(x_v) · Π_clauses [c holds] · Π_tables t(x)
 //
-// with relative error at most 2^-53 times the number of additions and multiplications on a way through the search. A
-// component is recognised by a digest of 128 bits; two of n different ones fall together with probability below n²·2^-129 over the
-// choice of the digest's numbers, which a cryptographic generator draws under a key that is a hash of the formula.
+// with relative error at most 2^-53 times the number of additions and multiplications on a way through the search. If Options.Builder is
+// set, it also writes the circuit of the sum to it.
+//
+// A component of the formula is recognised by a digest of 128 bits. The probability that two of n different components have the same digest
+// is below n²·2^-129, over the choice of the digest's numbers, which a cryptographic generator draws under a key: a hash of the formula.
 //
 // It fails with ErrBudget (fault.OverBudget) when Options.Work is spent or Options.Memory does not hold the formula, with circuit.ErrFull
 // (fault.OverBudget) if the builder is full and Options.CircuitOnly is set, and with the context's error, within some milliseconds.
@@ -91,7 +94,7 @@ func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error)
 	if err := checkMemory(f, o.Memory); err != nil {
 		return Result{}, err
 	}
-	excludesZeros := o.Builder == nil // a circuit is for any weights
+	excludesZeros := o.Builder == nil // values of weight 0 are excluded, except in a circuit, which is for any weights
 	p, err := encode(f, o.Weights, excludesZeros)
 	if err != nil {
 		return Result{}, err
@@ -100,7 +103,7 @@ func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error)
 	if err != nil {
 		return Result{}, err
 	}
-	if !isPossible {
+	if !isPossible { // no assignment satisfies the formula
 		return Result{Root: circuit.Zero, Traced: o.Builder != nil && !o.Builder.IsFull()}, nil
 	}
 
@@ -119,7 +122,7 @@ const bytesPerLiteral = 96
 func checkMemory(f *formula.Formula, memory int64) error {
 	cells := int64(f.Atoms())
 	for _, c := range f.Clauses {
-		cells += int64(len(c)) + 2
+		cells += int64(len(c)) + 2 // its literals, and its length and mark
 	}
 	for _, t := range f.Tables {
 		cells += int64(len(t.Values) + len(t.Scope))

@@ -34,9 +34,10 @@ const (
 // twice that.
 const greedyShare = 1.0 / 16
 
-// bestDecomposition returns a tree decomposition of a hypergraph, and the steps that it took to find it. It is that of a greedy order or,
-// if a search for a contraction tree is worth it and finds fewer assignments of all bags, that of the tree. work is the limit of the
-// search over the formula that follows, of which this may take a share; 0: no limit.
+// bestDecomposition returns a tree decomposition of a hypergraph, and the steps that it took to find it. It is the decomposition of a
+// greedy order, or that of a contraction tree. A tree is searched for only if the greedy one has neither few nor hopelessly many cells,
+// and it is taken if it has fewer cells. The cells are the assignments of all bags. work is the limit of the search over the formula that
+// follows, of which this may take a share; 0: no limit.
 func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work int64) (best decomposition, steps int64, err error) {
 	// A greedy order.
 	moveLimit := int64(math.MaxInt64)
@@ -61,7 +62,7 @@ func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work 
 	plan, err := contractionorder.Search(ctx, h, contractionorder.Options{
 		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32,
 	})
-	if fault.CodeOf(err) == fault.OverBudget && err != nil {
+	if fault.CodeOf(err) == fault.OverBudget && err != nil { // no tree is found
 		return greedy, steps, nil
 	}
 	if err != nil {
@@ -75,8 +76,9 @@ func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work 
 	return greedy, steps, nil
 }
 
-// eliminationOrder returns the indices of h in the order in which a contraction tree sums them out: an index when the last tensor that
-// has it is merged.
+// eliminationOrder returns the indices of h in the order in which a contraction tree sums them out. An index is summed out by the merge
+// below which all tensors are that have it. Indices of one merge are in ascending order. h.Edges are the scopes of the tensors, the
+// leaves of the tree; merge k makes node t.Leaves + k.
 func eliminationOrder(h contractionorder.Hypergraph, t contractionorder.Tree) []int {
 	tensorCount := make([]int, len(h.Dims))               // by index: the number of tensors that have it
 	merged := make([]map[int]int, t.Leaves+len(t.Merges)) // by node of the tree and index: the number of tensors below the node that have it
@@ -91,8 +93,8 @@ func eliminationOrder(h contractionorder.Hypergraph, t contractionorder.Tree) []
 	var order []int
 	for k, m := range t.Merges {
 		a, b := merged[m[0]], merged[m[1]]
-		merged[m[0]], merged[m[1]] = nil, nil
-		if len(a) < len(b) { // add the smaller map to the larger one
+		merged[m[0]], merged[m[1]] = nil, nil // each node is merged once
+		if len(a) < len(b) {                  // add the smaller map to the larger one
 			a, b = b, a
 		}
 		for v, n := range b {
@@ -141,8 +143,9 @@ type decomposition struct {
 	cells float64 // assignments of all bags
 }
 
-// decompose returns the tree decomposition of an elimination order, by simulating the elimination: the bag of a variable passes its other
-// variables to the bag of the one of them that is eliminated next, which becomes its neighbour.
+// decompose returns the tree decomposition of an elimination order. It simulates the elimination: the bag of a variable has the variable
+// and those that it shares a table with when it is eliminated. These others go to the bag of the one among them that is eliminated first,
+// which becomes a neighbour in the tree.
 func decompose(h contractionorder.Hypergraph, order []int) decomposition {
 	position := make([]int, len(h.Dims)) // by variable, in the order; −1: it is left out
 	for v := range position {
@@ -152,7 +155,8 @@ func decompose(h contractionorder.Hypergraph, order []int) decomposition {
 		position[v] = i
 	}
 
-	// addToBag adds a scope to the bag of its variable that is eliminated first. It returns the position of that, len(order) if there is none.
+	// addToBag adds a scope to the bag of its variable that is eliminated first. It returns the position of that, len(order) if there is
+	// none.
 	d := decomposition{order: order, bags: make([][]int, len(order)), tree: make([][]int, len(order)), vars: len(h.Dims)}
 	addToBag := func(scope []int) int {
 		first := len(order)
@@ -206,12 +210,13 @@ func (d decomposition) entries() int64 {
 	return int64(n)
 }
 
-// guide returns the weight that decisions give to each variable of the formula: weight · (largest depth − depth) / largest depth, so that
-// variables near the middle of the tree come first. booleans is the number of Boolean variables, on which the weight depends.
+// guide returns, for each variable of the formula, what the tree decomposition adds to its score in decisions:
+// weight · (largest depth − depth) / largest depth. Depths count from the middle bag of the tree, so that variables near it are decided
+// first. booleans is the number of Boolean variables, on which the weight depends.
 func (d decomposition) guide(booleans int) []float64 {
 	depth := d.depths()
 	largestDepth := 0
-	for _, v := range d.order {
+	for _, v := range d.order { // the variables that are in bags
 		largestDepth = max(largestDepth, depth[v])
 	}
 	weight := guideWeight(len(d.order), booleans, d.width)
@@ -236,8 +241,9 @@ func distinct(list []int) []int {
 	return slices.Compact(list)
 }
 
-// depths returns the depth of each variable in the tree, seen from the middle bag. It is 1 plus the number of bags above the first bag
-// that has the variable, where only bags count that have a variable which no bag above them has. Variables in no bag have depth 0.
+// depths returns the depth of each variable in the tree of bags, whose root is the middle bag. The first bag of a variable is the one
+// nearest to the root that has it. The depth is 1 plus the number of bags above that bag; bags that are not the first bag of any variable
+// do not count. Variables in no bag have depth 0.
 func (d decomposition) depths() []int {
 	depth := make([]int, d.vars)
 	if len(d.bags) == 0 {
@@ -287,13 +293,13 @@ func (d decomposition) middle() int {
 		}
 	}
 
-	size := make([]int, n)    // by bag: bags of the subtree below it, itself included
-	largest := make([]int, n) // by bag: bags of the largest part without it
-	best := n - 1
+	size := make([]int, n)                // by bag: bags of the subtree below it, itself included
+	largest := make([]int, n)             // by bag: bags of the largest part that remains of the tree without the bag; 0: not complete yet
+	best := n - 1                         // the root of the walk, which comes last in the loop
 	for i := len(walk) - 1; i >= 0; i-- { // children before parents
 		bag := walk[i]
 		size[bag]++
-		largest[bag] = max(largest[bag], n-size[bag])
+		largest[bag] = max(largest[bag], n-size[bag]) // the part above it
 		if largest[bag] < largest[best] || largest[best] == 0 {
 			best = bag
 		}

@@ -63,7 +63,7 @@ func newEliminator(r *residual, t *trace, b *budget, stats *Stats, order []int, 
 		residual: r, buckets: newBuckets(r, order), trace: t, budget: b, stats: stats, cells: denseCells, price: densePrice,
 	}
 	e.tables = tabulator{residual: r, buckets: &e.buckets}
-	if cells != 0 {
+	if cells != 0 { // 0 cells if it is below 0: no table is that small
 		e.cells, e.price, e.tracedPrice = float64(max(cells, 0)), math.Inf(1), math.Inf(1)
 	}
 	return e
@@ -93,11 +93,11 @@ func (e *eliminator) isWorthLook(c component) bool {
 	return !e.looks.areLow(c.size(), denseShare) || c.key[0]%denseShare == 0
 }
 
-// sum returns the sum of a component by elimination. ok is false if its tables are too large or their numbers too far apart, if a search
-// is worth more, or if the sum is 0, of which a search finds the reason. Then wait is a number of further decisions under which that will
-// stay so.
+// sum returns the sum of a component by elimination. ok is false if its tables are too large or their numbers too far apart, if a search is
+// cheaper, or if the sum is 0, of which a search finds the reason. Then wait is the number of further decisions before the next look: with
+// fewer the tables will still be too large.
 func (e *eliminator) sum(ctx context.Context, c content) (sum amount, wait int32, ok bool) {
-	look := int64(denseLook * (len(c.vars) + len(c.clauses) + len(c.tables)))
+	look := int64(denseLook * (len(c.vars) + len(c.clauses) + len(c.tables))) // steps that a look at the component takes
 	e.residual.solver.Work += look
 	defer func() { e.looks.count(int32(len(c.vars)), ok) }()
 
@@ -110,7 +110,7 @@ func (e *eliminator) sum(ctx context.Context, c content) (sum amount, wait int32
 		extraSteps = denseEdges
 	}
 	if excess := e.buckets.measure(e.cells, extraSteps); excess > 0 {
-		return amount{}, 2 * int32(excess), false
+		return amount{}, 2 * int32(excess), false // 2 decisions for each power of two that a table is too large
 	}
 	if e.buckets.logical && float64(e.buckets.steps) > e.highestPrice()*float64(look) {
 		return amount{}, 0, false
@@ -123,8 +123,10 @@ func (e *eliminator) sum(ctx context.Context, c content) (sum amount, wait int32
 	return sum, 0, ok
 }
 
-// sumAll sums the variables of the buckets out, one after the other: a sum becomes a message to the bucket of its first variable, or a
-// factor of the result if it has no variables. ok is false if the search has to end, if the sum is 0, or if numbers are too far apart.
+// sumAll sums the variables of the buckets out, one after the other. The sum over a bucket's variable is a message m times 2^exponent. The
+// message goes to the bucket of its first variable; without variables it is a factor of the result. The powers of two are factors of the
+// result in any case. If a circuit is written, traceOut does the same with nodes. ok is false if the search has to end, if the sum is 0, or
+// if numbers are too far apart.
 func (e *eliminator) sumAll(ctx context.Context) (sum amount, ok bool) {
 	sum = amount{scaled.One, circuit.One}
 	for i := range e.buckets.vars {

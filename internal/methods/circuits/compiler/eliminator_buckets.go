@@ -60,8 +60,9 @@ const (
 )
 
 // newBuckets returns buckets without a component, for eliminations along an order of the formula's variables. It must be called before
-// clauses are learned, since it counts the implications of the formula itself. The order goes from the leaves of the tree decomposition
-// to its middle: decisions go the other way, and parts that they do not touch enter the circuit once.
+// clauses are learned: b.implied counts the implications of the formula itself, which come first in the solver's lists. The order goes from
+// the leaves of the tree decomposition to its middle. Decisions go the other way, so that the parts of an elimination that they do not
+// touch stay the same and enter the circuit once.
 func newBuckets(r *residual, order []int) buckets {
 	n := len(r.problem.f.Domains)
 	b := buckets{
@@ -98,7 +99,7 @@ func (b *buckets) gather(c content) (ok bool) {
 	for _, v := range c.vars {
 		for _, l := range [2]lit{positive(v), negative(v)} {
 			for _, m := range r.solver.Implies[l][:b.implied[l]] { // clauses of the formula: ¬l or m
-				if m > l.Not() && r.value[m] == 0 {
+				if m > l.Not() && r.value[m] == 0 { // the clause is also in Implies[¬m]: one of the two counts
 					pair := [2]lit{l.Not(), m}
 					target := b.placeClause(pair[:])
 					target.pairs = append(target.pairs, pair)
@@ -125,8 +126,9 @@ func (b *buckets) gather(c content) (ok bool) {
 	return true
 }
 
-// gatherVariables numbers the variables of the formula that Boolean variables vars encode, in the order of elimination, and gives each
-// its open values and an empty bucket. ok is false if one has more than denseValues of them, or is not in the order.
+// gatherVariables finds the variables of the formula that the Boolean variables vars encode. It numbers them in the order of elimination,
+// and gives each its open values and an empty bucket. ok is false if a variable has more than denseValues open values, or is not in the
+// order.
 func (b *buckets) gatherVariables(vars []int32) (ok bool) {
 	b.vars, b.values, b.open = b.vars[:0], b.values[:0], b.open[:0]
 	last := int32(-1) // Boolean variables of one variable mostly follow each other
@@ -157,7 +159,9 @@ func (b *buckets) gatherVariables(vars []int32) (ok bool) {
 // twoValues are the values of a variable with two of them.
 var twoValues = []int32{0, 1}
 
-// openValues returns the values that variable v of the formula, which is open, may still have.
+// openValues returns the values that variable v of the formula, which is open, may still have. The list is in the memory of b.open. A
+// variable of two values has one Boolean variable; one of more values has a Boolean variable for each value, which is false for an
+// excluded value.
 func (b *buckets) openValues(v int32) []int32 {
 	p := b.residual.problem
 	if p.booleanCount(v) == 1 {
@@ -172,8 +176,8 @@ func (b *buckets) openValues(v int32) []int32 {
 	return b.open[start:len(b.open):len(b.open)]
 }
 
-// placeClause returns the bucket of the first open variable of a clause in the order of elimination, and adds the clause's open variables
-// to the scope of the bucket.
+// placeClause returns the bucket of a clause: that of the clause's open variable that is eliminated first. It adds the clause's open
+// variables to the scope of the bucket (placeScope, which takes them from b.scope).
 func (b *buckets) placeClause(c []lit) *bucket {
 	b.scope = b.scope[:0]
 	for _, l := range c {
@@ -184,8 +188,8 @@ func (b *buckets) placeClause(c []lit) *bucket {
 	return b.placeScope()
 }
 
-// placeTable returns the bucket of the first open variable of table t in the order of elimination, and adds the table's open variables to
-// the scope of the bucket.
+// placeTable returns the bucket of table t: that of the table's open variable that is eliminated first. It adds the table's open
+// variables to the scope of the bucket (placeScope, which takes them from b.scope).
 func (b *buckets) placeTable(t int32) *bucket {
 	b.scope = b.scope[:0]
 	for _, v := range b.residual.tables[t].table.scope {
@@ -204,9 +208,11 @@ func (b *buckets) placeScope() *bucket {
 	return first
 }
 
-// measure passes the scope of each bucket's sum on to the bucket that gets it as a message, and counts the steps of all sums. Each entry
-// of a table takes extraSteps in addition to those of its factors. excess is 0 if all tables together have at most limit entries. If one
-// table has more, it is log2 of the factor by which it does, at least 1. If only all together have more, it is 1.
+// measure passes the scope of each bucket's sum on to the bucket that gets it as a message, and counts the steps of all sums. An entry of a
+// table takes a step for each of its factors, and 2 + extraSteps more.
+//
+// excess is 0 if all tables together have at most limit entries. If a single table has more, excess is log2(entries of the table / limit),
+// at least 1, and the count is incomplete. If only all tables together have more, it is 1.
 func (b *buckets) measure(limit float64, extraSteps int64) (excess float64) {
 	total := 0.0 // entries of all tables
 	b.steps, b.logical = 0, false

@@ -48,8 +48,9 @@ func (t *tabulator) takeFloats(n int) []float64 {
 // releaseFloats takes back the last n numbers that takeFloats has given.
 func (t *tabulator) releaseFloats(n int) { t.floats = t.floats[:len(t.floats)-n] }
 
-// sumOut multiplies the factors of bucket i and sums its variable out of the product. The sums are the entries of the message m, which
-// are at most 2, times 2^exponent. ok is false if all are 0, or if the factors span so many powers of two that digits may be lost.
+// sumOut multiplies the factors of bucket i and sums its variable out of the product. The sums are the entries of the message m times
+// 2^exponent; the largest entry of m is from 1 to 2. ok is false if all sums are 0, or if the factors span so many powers of two that
+// digits may be lost.
 func (t *tabulator) sumOut(i int) (m message, exponent int64, ok bool) {
 	// The product: it has an axis for each variable of the scope. The first variable, which is summed out, changes fastest.
 	b := &t.buckets.list[i]
@@ -75,7 +76,7 @@ func (t *tabulator) sumOut(i int) (m message, exponent int64, ok bool) {
 	t.multiplyTables(table, b)
 	t.excludeAll(table, b)
 
-	// The sums take the place of the entries that were read before.
+	// The sums take the place of entries that were read already: sum k is at most at the first entry of its terms.
 	m = message{scope: b.scope[1:], values: table[:size/len(weights)]}
 	for k := range m.values {
 		sum := 0.0
@@ -107,12 +108,12 @@ func (m *message) normalise() (exponent int64, ok bool) {
 	for k := range m.values {
 		m.values[k] *= scale
 	}
-	m.span = float64(power-math.Ilogb(smallest)) + 1
+	m.span = float64(power-math.Ilogb(smallest)) + 1 // largest / smallest is below 2^span
 	return int64(power), true
 }
 
-// ownWeights returns the weights of the open values of the variable of bucket i. span bounds the powers of two that they span:
-// |log2 smallest| + |log2 largest|, or +Inf if a weight is out of range.
+// ownWeights returns the weights of the open values of the variable of bucket i. span is |log2 smallest| + |log2 largest|, which bounds
+// the exponents of all weights and of their quotients. If a weight is beyond 2^±denseRange, span is +Inf, and weights are not all set.
 func (t *tabulator) ownWeights(i int) (weights []float64, span float64) {
 	p, values := t.residual.problem, t.buckets.values[i]
 	weights = t.weights[:len(values)]
@@ -128,8 +129,8 @@ func (t *tabulator) ownWeights(i int) (weights []float64, span float64) {
 	return weights, math.Abs(math.Log2(low)) + math.Abs(math.Log2(high))
 }
 
-// numbers returns the product of those factors of a bucket that are numbers while a circuit is written: tables, clauses, and the factors of
-// messages. It is a table over the bucket's scope of the given size.
+// numbers returns the product of those factors of a bucket that are numbers while a circuit is written: tables, clauses, which are 0 or 1,
+// and the factors of messages. The nodes of messages and leaves are not in it. It is a table over the bucket's scope, of the given size.
 func (t *tabulator) numbers(b *bucket, size int) []float64 {
 	table := t.takeFloats(size)
 	for k := range table {
@@ -153,13 +154,13 @@ func (t *tabulator) multiplyTables(table []float64, b *bucket) {
 }
 
 // messageOffsets returns the offsets of a message's entries: value x on an axis of a bucket's scope adds offsets[axis][x] to the index in
-// the message. part is the scope of the message, a part of the bucket's. Offsets are 0 on the other axes. The result is valid until the
-// next call.
+// the message. part is the scope of the message: some of the bucket's variables, in the same order, the first one fastest. On the axes of
+// variables that are not in part all offsets are 0. The result is valid until the next call.
 func (t *tabulator) messageOffsets(scope, part []int32) [][]int32 {
 	offsets := t.offsets[:len(scope)]
 	stride := int32(1) // of the first variable of part that is left
 	for axis, j := range scope {
-		offsets[axis] = t.takeInts(len(t.buckets.values[j]))
+		offsets[axis] = t.takeInts(len(t.buckets.values[j])) // zeros
 		if len(part) > 0 && part[0] == j {
 			for x := range offsets[axis] {
 				offsets[axis][x] = int32(x) * stride
@@ -172,7 +173,9 @@ func (t *tabulator) messageOffsets(scope, part []int32) [][]int32 {
 }
 
 // tableOffsets returns the offsets of a table of the formula: value x on an axis of a bucket's scope adds offsets[axis][x] to the index
-// in the table. base is the index by the values of the variables that are assigned. The result is valid until the next call.
+// in the table. On axes of variables that the table does not have, offsets are 0. base is the index by the values of the table's variables
+// that are assigned. The scope of the bucket is in ascending order, and has all open variables of the table. Value x of an axis is the
+// variable's x-th open value. The result is valid until the next call.
 func (t *tabulator) tableOffsets(scope []int32, st *sliceTable) (offsets [][]int32, base int32) {
 	offsets = t.offsets[:len(scope)]
 	for axis, j := range scope {
@@ -227,7 +230,8 @@ func (t *tabulator) excludeAll(table []float64, b *bucket) {
 	}
 }
 
-// exclude sets all entries of a table over a bucket's scope to 0 for which all literals of clause c are false.
+// exclude sets those entries of a table over a bucket's scope to 0 at which all literals of clause c are false. On an axis without literals
+// all values are such. The scope is in ascending order.
 func (t *tabulator) exclude(table []float64, scope []int32, c []lit) {
 	// By axis: the set of values that make all literals about its variable false. Bit x stands for the x-th open value.
 	var buffer [denseAxes]uint64
@@ -252,7 +256,8 @@ func (t *tabulator) exclude(table []float64, scope []int32, c []lit) {
 	t.clearCells(table, scope, falsify)
 }
 
-// clearCells sets all entries of a table over a scope to 0 whose value on every axis is in the set falsify[axis]. Bit x stands for value x.
+// clearCells sets entries of a table over a scope to 0: those whose value on every axis is in the set falsify[axis]. Bit x of a set
+// stands for value x. The last axis is the slowest, so its values divide the table into equal parts.
 func (t *tabulator) clearCells(table []float64, scope []int32, falsify []uint64) {
 	last := len(scope) - 1
 	if last < 0 {

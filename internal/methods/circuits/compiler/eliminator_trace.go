@@ -14,9 +14,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// traceOut writes the sums over variable i as nodes of the circuit: entry k of its message m is m.factors[k]·m.nodes[k], times a power of
-// two that goes into whole.node. If m has no variables, its only entry becomes a factor of whole.node. ok is false if the factors span
-// too many powers of two.
+// traceOut writes the sums over variable i as nodes of the circuit. Entry k of the variable's message m is a number times a node,
+// m.factors[k]·m.nodes[k]. A power of two is taken out of all factors of m and multiplied to whole.node, the node of the whole sum. If m
+// has no variables, its only entry is multiplied to whole.node, too. ok is false if the factors span too many powers of two.
 func (e *eliminator) traceOut(i int, m *message, whole *amount) (ok bool) {
 	// A sum for each entry of the message.
 	values, builder := len(e.buckets.values[i]), e.trace.builder
@@ -26,7 +26,7 @@ func (e *eliminator) traceOut(i int, m *message, whole *amount) (ok bool) {
 	low, high := math.Inf(1), 0.0
 	row := e.newRow(i)
 	for k := range m.nodes {
-		m.factors[k] = row.writeTerms(numbers[k*values:][:values], terms)
+		m.factors[k] = row.writeTerms(numbers[k*values:][:values], terms) // the first number that is not 0; terms are divided by it
 		m.nodes[k] = builder.Sum(terms...)
 		if x := m.factors[k]; x > 0 {
 			low, high = min(low, x), max(high, x)
@@ -65,8 +65,9 @@ type row struct {
 	factors  []circuit.Node // scratch of writeTerms
 }
 
-// newRow returns the first row of the table of bucket i: all axes have value 0. It has the leaf of each value of the bucket's variable,
-// which is summed out, and the offsets of the bucket's messages.
+// newRow returns a row at the first entry of bucket i's table, where all axes have value 0. The table's axes are the variables of the
+// bucket's scope. The row has the circuit's leaf of each value of the bucket's variable, which is summed out, and for each message of the
+// bucket what the values of the axes add to the index in the message (offsets).
 func (e *eliminator) newRow(i int) *row {
 	b := &e.buckets.list[i]
 	r := &row{builder: e.trace.builder, messages: b.messages}
@@ -77,7 +78,7 @@ func (e *eliminator) newRow(i int) *row {
 		r.leaves = append(r.leaves, e.trace.leaf(e.trace.problem.literalOf(e.buckets.vars[i], int(a))))
 	}
 	for _, in := range b.messages {
-		r.offsets = append(r.offsets, slices.Clone(e.tables.messageOffsets(b.scope, in.scope)))
+		r.offsets = append(r.offsets, slices.Clone(e.tables.messageOffsets(b.scope, in.scope))) // the next call overwrites its result
 	}
 	return r
 }
@@ -92,9 +93,9 @@ func (r *row) next() {
 	}
 }
 
-// writeTerms writes the terms of the row's sum to terms: for each value of the variable that is summed out the product of its leaf, its
-// number divided by first, and the nodes of the messages. first, which it returns, is the first number that is not 0. A term of number 0
-// is Zero. Value x on axis j adds offsets[n][j][x] to the index in message n.
+// writeTerms writes the terms of the row's sum to terms, one for each value k of the variable that is summed out, which is axis 0 of the
+// row. A term is the product of the value's leaf, numbers[k] / first, and a node of each message. first, which it returns, is the first
+// number that is not 0. A term of number 0 is Zero. In message n, value x on axis j adds offsets[n][j][x] to the index of the node.
 func (r *row) writeTerms(numbers []float64, terms []circuit.Node) (first float64) {
 	for k, x := range numbers {
 		terms[k] = circuit.Zero

@@ -59,7 +59,7 @@ func encode(f *formula.Formula, weights []scaled.Number, excludesZeros bool) (*p
 	for v, d := range f.Domains {
 		booleans := d
 		if d <= 2 {
-			booleans = d - 1
+			booleans = d - 1 // 0 for a variable of one value
 		}
 		for range booleans {
 			p.formulaVariable = append(p.formulaVariable, int32(v))
@@ -71,7 +71,8 @@ func encode(f *formula.Formula, weights []scaled.Number, excludesZeros bool) (*p
 		}
 	}
 
-	// Tables, those of one variable as unary weights, and the weights of values.
+	// Tables of one variable become unary weights. Then p.weights multiplies the weights of values to these. p.unary, without the weights
+	// of values, stays; so does p.constant, beside p.factor.
 	p.unary = make([]scaled.Number, 2*p.booleans())
 	for i := range p.unary {
 		p.unary[i] = scaled.One
@@ -125,7 +126,7 @@ func (p *problem) multiplyWeight(v int32, a int, w scaled.Number, excludesZeros 
 	if !w.IsFinite() || w.Mant < 0 {
 		return fault.New(fault.BadInput, "compiler: variable %d has the weight %v at %d", v, w, a)
 	}
-	if p.f.Domains[v] == 1 {
+	if p.f.Domains[v] == 1 { // all assignments have the value
 		p.factor = p.factor.Mul(w)
 		return nil
 	}
@@ -190,7 +191,7 @@ func (p *problem) addTable(t formula.Table) {
 		}
 	}
 	switch len(s.scope) {
-	case 0:
+	case 0: // variables of one value do not change the index of an entry
 		p.constant = p.constant.Mul(scaled.FromFloat(t.Values[0]))
 	case 1:
 		for a, x := range t.Values {

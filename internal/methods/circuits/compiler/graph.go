@@ -22,8 +22,13 @@ type graph struct {
 	others []lit
 }
 
-// newGraph returns the links of all Boolean variables. The clauses have two literals or more, binary ones first. Those of three and more
-// are numbered from 0.
+// newGraph returns the links of all Boolean variables: the clauses and tables that each is in. The clauses have two literals or more, and
+// come with those of two literals first. Those of three and more are numbered from 0. g.list has for each variable, one after the other:
+//
+//   - the other variable of each clause of two literals;
+//   - for each clause of three literals its number and the other two literals;
+//   - for each longer clause its number, the position of its other literals in g.others, and how many they are;
+//   - the numbers of the tables of the formula's variable.
 func newGraph(p *problem, clauses [][]lit) *graph {
 	n := p.booleans()
 	tables := make([][]int32, len(p.f.Domains))

@@ -17,8 +17,9 @@ type heuristic struct {
 	stats *Stats // it counts the decisions
 }
 
-// newHeuristic returns a heuristic for the components of splitter s. guide has a weight for each variable of the formula. The clauses,
-// those of two literals and more, give the literals their first activities.
+// newHeuristic returns the heuristic that chooses decisions in the components of splitter s. guide has the share of each variable of the
+// formula in its score that the tree decomposition gives. The clauses, those of two literals and more, give the literals their first
+// activities, as conflicts do later.
 func newHeuristic(s *splitter, clauses [][]lit, guide []float64, stats *Stats) *heuristic {
 	p := s.residual.problem
 	h := &heuristic{
@@ -45,10 +46,11 @@ const (
 	activityWeight = 10
 )
 
-// decide returns the literal to decide on in a component with these Boolean variables. It is about the open variable of the highest
-// score; if some have clauses, only these count. It is the literal that was in more conflicts. A variable of the formula with many values
-// has a common score, the sum of the scores of its n open values divided by (n/2)², so that variables of few values come first. The
-// decision is to take its value of the highest score.
+// decide returns the literal to decide on in a component with the Boolean variables vars. It is about the open variable of the highest
+// score; if some variables have clauses, only these count. Of a variable of two values, the literal is the one with the higher activity,
+// which conflicts raise. A variable of the formula with more values has a Boolean variable for each value, and one score for all: the sum
+// of the scores of its n open values divided by (n/2)², so that variables of few values come first. The decision is to take its value of
+// the highest score. h.guide is what the tree decomposition adds to scores.
 // Source: F. Boussemart et al., Boosting systematic search by weighting constraints (ECAI 2004).
 func (h *heuristic) decide(vars []int32) lit {
 	// Older occurrences count less.
@@ -78,6 +80,7 @@ func (h *heuristic) decide(vars []int32) lit {
 		} else {
 			score += h.score(v)
 		}
+		// Another value of the best variable so far may have a higher score of its own.
 		isBetterValue := best >= 0 && owner == h.problem.formulaVariable[best] && h.score(v) > h.score(best)
 		if best < 0 || score > highest || isBetterValue {
 			best, highest = v, score

@@ -21,7 +21,8 @@ type residual struct {
 	scope []int32 // scratch memory: the values of a table's variables
 }
 
-// newResidual returns the formula with these clauses, of two literals and more, and the tables of p. The facts are assigned at the root.
+// newResidual returns the residual formula with the given clauses, of two literals and more, and the tables of p. The facts are assigned at
+// the root. The residual formula's own list has only clauses of three literals and more: the solver keeps those of two as implications.
 func newResidual(p *problem, facts []lit, clauses [][]lit, numbers drawer) *residual {
 	solver := sat.New(p.firstBoolean)
 	r := &residual{problem: p, solver: solver, value: solver.Value}
@@ -38,7 +39,7 @@ func newResidual(p *problem, facts []lit, clauses [][]lit, numbers drawer) *resi
 			r.clauses = append(r.clauses, c)
 		}
 	}
-	for _, c := range supports(p, r.value, clauses) {
+	for _, c := range supports(p, r.value, clauses) { // clauses that follow, for propagation only
 		solver.Attach(c, isOfFormula)
 	}
 
@@ -69,7 +70,7 @@ func (r *residual) hasOpen(vars []int32) bool {
 
 // valueOf returns the value that a variable of the formula has under the assignment, −1 if it is open.
 func (r *residual) valueOf(v int32) int32 {
-	if r.problem.booleanCount(v) > 1 {
+	if r.problem.booleanCount(v) > 1 { // a Boolean variable for each value, one of which is true: −1 if none is yet
 		return r.solver.TrueMember[v]
 	}
 	// Two values: the positive literal states value 1.
@@ -85,7 +86,8 @@ func (r *residual) valueOf(v int32) int32 {
 // sliceOf returns the slice that t refers to.
 func (r *residual) sliceOf(t tableSlice) *slice { return &r.tables[t.table].met[t.slice] }
 
-// restrict returns table t under the assignment: the slice with the values of its variables, which is computed if it was not met before.
+// restrict returns table t under the assignment: the slice at the values of its variables, −1 for open ones. A slice that was not met
+// before is computed; r.bytes counts the memory of all slices.
 func (r *residual) restrict(t int32) tableSlice {
 	st := r.tables[t]
 	values := r.scope[:len(st.table.scope)]
@@ -118,8 +120,8 @@ func (r *residual) dimensions() []int {
 	return dims
 }
 
-// hypergraph returns the hypergraph of the residual formula: a dimension for each variable of the formula, by its open values, and an
-// edge over the open variables of each clause and each table. The clauses are those of two literals and more.
+// hypergraph returns the hypergraph of the residual formula. It has a dimension for each variable of the formula, the number of its open
+// values, and an edge over the open variables of each clause and each table. The clauses are those of two literals and more.
 func (r *residual) hypergraph(clauses [][]lit) contractionorder.Hypergraph {
 	dims := r.dimensions()
 	h := contractionorder.Hypergraph{Dims: dims}

@@ -46,7 +46,7 @@ func probe(ctx context.Context, s *sat.Satisfier) error {
 			if s.IsContradictory || s.Work > probeRootWork {
 				return nil
 			}
-			if l%256 == 0 && ctx.Err() != nil {
+			if l%256 == 0 && ctx.Err() != nil { // looks at the context now and then
 				return ctx.Err()
 			}
 			if s.Value[l] == 0 && !s.IsPossible(l) {

@@ -28,8 +28,8 @@ type search struct {
 	stats      Stats
 }
 
-// newSearch returns a search over the residual formula r whose decisions follow a tree decomposition. The clauses are those of two literals
-// and more.
+// newSearch returns a search over the residual formula r, what the facts at the root leave of it. Its decisions follow a tree
+// decomposition. The clauses are those of two literals and more.
 func newSearch(r *residual, clauses [][]lit, tree decomposition, numbers drawer, o Options) *search {
 	// A third of the memory is for the cache, an eighth for learned clauses.
 	s := &search{
@@ -43,7 +43,8 @@ func newSearch(r *residual, clauses [][]lit, tree decomposition, numbers drawer,
 	return s
 }
 
-// run sums the whole formula. The node of the sum includes the formula's scale and constants, its number does not.
+// run sums the whole formula. The node of the sum includes the formula's scale and constants (pushConstants); its number does not, so that
+// the caller multiplies it by them. Sums of components count each table without the factor of its slice, so the factors come first.
 func (s *search) run(ctx context.Context) (sum amount, err error) {
 	// The factor of each table, then the sum over the assignments.
 	whole := s.splitter.whole()
@@ -56,7 +57,7 @@ func (s *search) run(ctx context.Context) (sum amount, err error) {
 	s.stats.Work = s.solver.Work
 	s.stats.Kept = s.solver.LearnedCount()
 	s.stats.Evicted = s.cache.evicted
-	if s.budget.err != nil || !ok {
+	if s.budget.err != nil || !ok { // without an error the formula has no assignment: the sum is 0
 		return amount{}, s.budget.err
 	}
 	product.times(sum)
@@ -79,10 +80,11 @@ func (s *search) sum(ctx context.Context, c component, share float64) (sum amoun
 			return sum, ok
 		}
 	} else {
-		c.wait--
+		c.wait-- // decisions until the next look; c goes on to the branches
 	}
 
-	// Both values of a decision. If the first one leads to a conflict, a learned clause is the reason of the second.
+	// Both values of a decision. If the first one leads to a conflict, a learned clause is the reason of the second. learn returns false if
+	// the conflict is one of the levels below: then the component has no assignment.
 	sum = amount{node: circuit.Zero}
 	decision, reason := s.heuristic.decide(content.vars), sat.Decided
 	for range 2 {
@@ -108,8 +110,9 @@ func (s *search) sum(ctx context.Context, c component, share float64) (sum amoun
 	return sum, true
 }
 
-// learn learns a clause from the conflict of the present branch, and returns it as the reason of the opposite of the last decision. It
-// drops what was cached in the branch. ok is false if the conflict is one of the levels below.
+// learn learns a clause from the conflict of the present branch. The clause implies the opposite of the branch's decision once the branch
+// is closed; learn returns it as the reason of that literal. It drops what was cached in the branch, since sums under a conflict may be
+// wrong. ok is false if the conflict is one of the levels below (Analyse): then it learns nothing.
 func (s *search) learn() (reason int32, ok bool) {
 	s.stats.Conflicts++
 	s.cache.dropBranch()
@@ -134,8 +137,9 @@ const (
 	splitsShare = 8
 )
 
-// branch propagates the assignment and returns the sum of component c under it. c may fall into several components, whose sums are
-// multiplied. ok is false if the search ends early or on a conflict. share is the branch's share of the decision tree.
+// branch propagates the assignment and returns the sum of component c under it. c may fall into several components (split), whose sums
+// are multiplied. ok is false if the search ends early or on a conflict. share is the branch's share of the decision tree, which is added
+// to the progress when it is done.
 func (s *search) branch(ctx context.Context, c component, share float64) (sum amount, ok bool) {
 	if !s.solver.Propagate() {
 		s.budget.progress += share
@@ -146,7 +150,7 @@ func (s *search) branch(ctx context.Context, c component, share float64) (sum am
 	// look finds them in both branches, in the second one in the cache.
 	isLookInVain := c.size() >= splitsFrom && s.splits.areLow(c.size(), splitsShare)
 	if !c.stale && isLookInVain && s.residual.hasOpen(s.splitter.stack.contentOf(c).vars) {
-		c.stale = true
+		c.stale = true // its content is that before the assignment
 		return s.sum(ctx, c, share)
 	}
 
@@ -155,7 +159,7 @@ func (s *search) branch(ctx context.Context, c component, share float64) (sum am
 	product := s.trace.product()
 	s.split(c, &product)
 	ok = s.sumAll(ctx, s.waiting[first:], share, &product)
-	s.waiting = s.waiting[:first]
+	s.waiting = s.waiting[:first] // the lists are as before
 	s.splitter.stack.cut(extent)
 	if !ok {
 		product.drop()
@@ -165,8 +169,13 @@ func (s *search) branch(ctx context.Context, c component, share float64) (sum am
 }
 
 // split finds the components into which component c falls under the present assignment. It multiplies the product by all that is known:
-// weights of variables that are assigned, ratios of tables, and sums of components that are in the cache or single variables. It appends
-// the other components to s.waiting.
+//
+//   - the weights of c's variables that have values;
+//   - for each table the ratio of its slices' factors: a table counts without the factor of its slice, which the assignment changes;
+//   - the sums of components that are in the cache or single variables.
+//
+// It appends the other components to s.waiting, and leaves them on the splitter's stack. It counts whether the look has found something:
+// several components, or one in the cache.
 func (s *search) split(c component, product *product) {
 	for _, l := range s.splitter.begin(c) {
 		product.times(s.trace.weight(l))
@@ -184,9 +193,9 @@ func (s *search) split(c component, product *product) {
 		part, links := s.splitter.explore(v)
 		if sum, ok := s.knownSum(part, links); ok {
 			product.times(sum)
-			s.splitter.stack.cut(part.from)
+			s.splitter.stack.cut(part.from) // takes the component off the stack
 		} else {
-			part.wait = c.wait
+			part.wait = c.wait // decisions until the next look whether it can be eliminated
 			s.waiting = append(s.waiting, part)
 		}
 	}
@@ -195,8 +204,9 @@ func (s *search) split(c component, product *product) {
 	s.splits.count(c.size(), foundSeveral || foundKnown)
 }
 
-// knownSum returns the sum of a component if it is in the cache, or if the component is a single variable of the formula. It is that if
-// it has no links, which are clauses and tables between its variables. ok is false if the sum is not known.
+// knownSum returns the sum of a component if it is in the cache, or if the component is a single variable of the formula. links is the
+// number of clauses and tables between the component's variables: without any the component is a single variable. ok is false if the sum
+// is not known.
 func (s *search) knownSum(c component, links int) (sum amount, ok bool) {
 	if links == 0 {
 		return s.sumOfVariable(s.splitter.stack.contentOf(c).vars), true
@@ -208,8 +218,9 @@ func (s *search) knownSum(c component, links int) (sum amount, ok bool) {
 	return sum, ok
 }
 
-// sumOfVariable returns the sum of the weights of the open values of one variable of the formula that is in no clause and no table. vars
-// are its open Boolean variables: one for each open value, or the only one if it has two values.
+// sumOfVariable returns the sum of the weights of the open values of a variable of the formula that is in no clause and no table. vars
+// are its open Boolean variables. A variable of two values has one Boolean variable, true for one value and false for the other; a
+// variable of more values has one for each of its open values.
 func (s *search) sumOfVariable(vars []int32) amount {
 	sum := amount{node: circuit.Zero}
 	for _, v := range vars {
@@ -221,9 +232,9 @@ func (s *search) sumOfVariable(vars []int32) amount {
 	return sum
 }
 
-// sumAll multiplies the product by the sums of the components parts, and caches these. Small components come first, since a conflict in
-// them is found soonest. ok is false if the search ends early or on a conflict. share, the share of all parts in the decision tree, is
-// divided among them by their sizes.
+// sumAll multiplies the product by the sums of the components in parts, and adds each sum to the cache. Small components come first, since
+// a conflict in them is found soonest. ok is false if the search ends early or on a conflict. share is the share of the decision tree that
+// all parts have together; each part gets a part of it by its size. The share of what is done adds up in s.budget.progress.
 func (s *search) sumAll(ctx context.Context, parts []component, share float64, product *product) (ok bool) {
 	slices.SortStableFunc(parts, func(a, b component) int { return int(a.size() - b.size()) })
 	totalSize := int32(0)
@@ -240,8 +251,8 @@ func (s *search) sumAll(ctx context.Context, parts []component, share float64, p
 			product.times(sum)
 		}
 	}
-	if s.budget.err == nil {
-		s.budget.progress = progressBefore + share // also if a conflict has ended it
+	if s.budget.err == nil { // the search goes on: all parts are done, also those that a conflict makes needless
+		s.budget.progress = progressBefore + share
 	}
 	return ok
 }

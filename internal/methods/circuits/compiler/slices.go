@@ -38,6 +38,7 @@ func newSliceTable(t *softTable, numbers drawer) *sliceTable {
 	st := &sliceTable{
 		table: t, numbers: numbers, strides: make([]int32, len(t.scope)), number: map[int64]int32{}, classes: map[string]digest{},
 	}
+	// The powers of two that entries and their quotients span at most. All entries are positive.
 	st.span = math.Abs(math.Log2(slices.Max(t.values))) + math.Abs(math.Log2(slices.Min(t.values)))
 	stride := int32(1)
 	for i := len(t.scope) - 1; i >= 0; i-- {
@@ -66,15 +67,16 @@ func (st *sliceTable) find(values []int32) int32 {
 	return number
 }
 
-// computeSlice returns the slice at values, −1 for open ones, with its factor, its first entry. Two slices are multiples of each other,
-// and of one class, if they have the same key: the same open positions, and the same entries divided by the factor. Each class has a
-// digest, drawn when its first slice is met. If a quotient would leave the range in which float64 keeps all digits, the factor of the
-// slice is 1, and its key has the entries themselves.
+// computeSlice returns the slice of the table at values, where −1 stands for an open variable. The factor of a slice is its first entry.
+// Its key consists of the positions of the open variables and the entries divided by the factor. Slices with the same key are multiples of
+// each other and form a class. Each class has a digest, drawn when its first slice is met. If a quotient would leave the range in which
+// float64 keeps all digits, the factor of the slice is 1, and its key has the entries themselves.
 func (st *sliceTable) computeSlice(values []int32) slice {
 	first := int32(0) // index of the first entry of the slice, in which all open variables have value 0
 	for i, a := range values {
 		first += max(a, 0) * st.strides[i]
 	}
+	// writeKey writes st.key, and clears out.constant if a quotient is not 1.
 	out := slice{factor: st.table.values[first], constant: true}
 	if isInRange := st.writeKey(values, first, &out); !isInRange {
 		out = slice{factor: 1, constant: true}
@@ -91,9 +93,9 @@ func (st *sliceTable) computeSlice(values []int32) slice {
 	return out
 }
 
-// writeKey sets st.key to the key of a slice's class: which positions are open, and the entries divided by out.factor. first is the index
-// of the first entry. It clears out.constant if a quotient is not 1. It returns false if a quotient is too large or too small to have all
-// digits.
+// writeKey sets st.key to the key of a slice's class: the numbers of the open positions, 2 bytes each, and the entries divided by
+// out.factor. Open positions have value −1. first is the index of the first entry. It clears out.constant if a quotient is not 1. It
+// returns false if a quotient is too large or too small to have all digits.
 func (st *sliceTable) writeKey(values []int32, first int32, out *slice) (isInRange bool) {
 	st.key = st.key[:0]
 	for i, a := range values {

@@ -29,7 +29,9 @@ type splitter struct {
 	links int
 }
 
-// newSplitter returns a splitter whose stack of components is empty. The clauses are those of two literals and more.
+// newSplitter returns a splitter of components of the residual formula r, whose stack of components is empty. clauses are those of two
+// literals and more; r.clauses has only those of three and more. Each variable and each clause of r.clauses gets a random digest, from which
+// keys of components are made.
 func newSplitter(r *residual, clauses [][]lit, numbers drawer) *splitter {
 	n := r.problem.booleans()
 	s := &splitter{
@@ -42,7 +44,8 @@ func newSplitter(r *residual, clauses [][]lit, numbers drawer) *splitter {
 	return s
 }
 
-// whole pushes the whole formula on the stack, and returns it as a component.
+// whole pushes the whole formula on the stack of components, and returns it as a component: it begins at the start of the stack. The
+// slice of each table is the whole table.
 func (s *splitter) whole() component {
 	for v := range s.varMark {
 		s.stack.vars = append(s.stack.vars, int32(v))
@@ -56,8 +59,9 @@ func (s *splitter) whole() component {
 	return component{to: s.stack.extent()}
 }
 
-// begin begins a walk over component c: it marks its open variables and its clauses as not reached, by the number of the walk (epoch). It
-// returns the true literals of its variables that have values, which the next call overwrites.
+// begin begins a walk over component c. A walk has a number, the epoch, which is even: a mark of epoch states that a variable or a clause
+// of c is not reached yet, and other marks are those of walks before. It marks the open variables and the clauses of c as not reached,
+// and returns the true literals of its variables that have values. The next call overwrites the result.
 func (s *splitter) begin(c component) (assigned []lit) {
 	content := s.stack.contentOf(c)
 	s.residual.solver.Work += int64(len(content.vars) + len(content.clauses))
@@ -86,8 +90,9 @@ func (s *splitter) begin(c component) (assigned []lit) {
 	return s.assigned
 }
 
-// addTable adds the slice of a table under the present assignment to the walk, unless it is constant. t is the slice that it is part of. It
-// returns the ratio of the two slices' factors, by which the sum of the walk has to be multiplied.
+// addTable adds a table of a component to the walk. t is the table's slice when the component was found; under the present assignment the
+// slice is smaller. If its entries are all equal, it connects no variables and is not added. A slice counts without its factor, so addTable
+// returns the factor of the smaller slice divided by that of t: the sum of the walk has to be multiplied by it.
 func (s *splitter) addTable(t tableSlice) scaled.Number {
 	restricted := s.residual.restrict(t.table)
 	slice := s.residual.sliceOf(restricted)
@@ -107,7 +112,7 @@ func (s *splitter) explore(v int32) (c component, links int) {
 	c.from = s.stack.extent()
 	s.key, s.links = digest{}, 0
 	s.visit(v)
-	for i := c.from.vars; i < int32(len(s.stack.vars)); i++ {
+	for i := c.from.vars; i < int32(len(s.stack.vars)); i++ { // the list grows
 		s.expand(s.stack.vars[i])
 	}
 	c.to = s.stack.extent()
@@ -130,7 +135,8 @@ func (s *splitter) visitIfUnreached(v int32) {
 	}
 }
 
-// expand adds the clauses and tables of v to the component that is explored, and reaches their other open variables.
+// expand adds the clauses and tables of v to the component that is explored, and reaches their other open variables. s.links counts the
+// clauses and tables of the component, s.clauses[v] the clauses of v.
 //
 // s.varMark[w] is s.epoch (an even number) if w is open and not reached yet, s.epoch + 1 if it is open and reached, and less if w has a
 // value. The mark of a clause or a table is s.epoch if it is not added yet.
@@ -157,7 +163,7 @@ func (s *splitter) expand(v int32) {
 		}
 		// Count w if it has a value, without a branch, which would be hard to predict.
 		difference := (mark | 1) ^ (epoch + 1)       // 0 if the mark is epoch or epoch + 1
-		assigned += (difference | -difference) >> 31 // 1 if the difference is not 0
+		assigned += (difference | -difference) >> 31 // 1 if the difference is not 0: then it or its negative has the highest bit
 	}
 	links := int32(len(binary)) - int32(assigned)
 	s.links += int(links)
@@ -182,8 +188,8 @@ func (s *splitter) expand(v int32) {
 	}
 }
 
-// expandClause adds clause k, which has open variable v and the other literals others, to the component unless it holds, and reaches its
-// open variables.
+// expandClause adds clause k to the component, unless one of its literals is true, and reaches its open variables. The clause has a
+// literal of the open variable v, and the literals others.
 func (s *splitter) expandClause(k, v int32, others ...lit) {
 	s.clauseMark[k] = 0 // added below, or true
 	value := s.residual.value
@@ -204,7 +210,8 @@ func (s *splitter) expandClause(k, v int32, others ...lit) {
 	}
 }
 
-// expandTable adds the slice of table t in this walk to the component, and reaches its open variables.
+// expandTable adds the slice of table t in this walk to the component, and to the component's key. It reaches the slice's open variables,
+// and counts the table for each of them.
 func (s *splitter) expandTable(t int32) {
 	s.tableMark[t] = 0 // it is added once
 	s.links++

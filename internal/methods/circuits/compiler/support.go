@@ -4,9 +4,10 @@ package compiler
 
 import "slices"
 
-// supports returns clauses that make propagation arc consistent and follow from the formula. Suppose that value a of a variable x of many
-// values excludes two or more values of such a variable y. Then the clause states: x ≠ a, or y has one of its other values. With it
-// propagation excludes a when the last of the other values is excluded. The clauses are no part of components. Source: I. P. Gent, Arc
+// supports returns clauses that follow from the formula and make propagation arc consistent. Let x and y be variables of more than two
+// values, and let clauses of two literals state that value a of x excludes two or more values of y. Then a clause states: x ≠ a, or y has
+// one of the values that a does not exclude. With it propagation excludes a when the last of these is excluded. It leaves out values of y
+// that are excluded at the root (value), and clauses without a value of y. The clauses are no part of components. Source: I. P. Gent, Arc
 // consistency in SAT (ECAI 2002).
 func supports(p *problem, value []int8, clauses [][]lit) (supporting [][]lit) {
 	// By Boolean variable of x = a and variable y: the literals that state that y has not the values that a excludes.

@@ -25,7 +25,9 @@ type trace struct {
 // noNode stands for a leaf that is not made yet.
 const noNode circuit.Node = -1
 
-// newTrace returns a trace for the builder of the options, or without one.
+// newTrace returns the trace that writes the circuit of the search to the builder of the options. Without a builder it writes nothing.
+// o.Leaf returns the circuit's node of a literal; by default it is the builder's Leaf. The nodes of literals are kept in t.leaves, and
+// begin as noNode: not asked for yet.
 func newTrace(p *problem, o Options) *trace {
 	t := &trace{problem: p, builder: o.Builder, leafOf: o.Leaf}
 	if o.Builder == nil {
@@ -34,7 +36,7 @@ func newTrace(p *problem, o Options) *trace {
 	if t.leafOf == nil {
 		t.leafOf = o.Builder.Leaf
 	}
-	t.leaves = make([]circuit.Node, 2*p.booleans())
+	t.leaves = make([]circuit.Node, 2*p.booleans()) // by literal
 	for l := range t.leaves {
 		t.leaves[l] = noNode
 	}
@@ -60,8 +62,9 @@ func (t *trace) weight(l lit) amount {
 	return out
 }
 
-// leaf returns the node of a true literal: the leaf of its value times the tables of its variable alone. It is One if the literal states
-// that a variable of many values has not a certain value. The node is made once.
+// leaf returns the node of a true literal. If the literal states that a variable of the formula has a value, the node is the leaf of that
+// value times the unary weight, the entries of the tables over the variable alone. If it states that a variable of more than two values
+// has not a certain value, the node is One: the literal of the value that it has contributes. A node is made once and kept in t.leaves.
 func (t *trace) leaf(l lit) circuit.Node {
 	v := l.Variable()
 	if t.problem.isOneOfMany[v] && !l.IsPositive() {
@@ -70,7 +73,7 @@ func (t *trace) leaf(l lit) circuit.Node {
 	if t.leaves[l] == noNode {
 		owner := t.problem.formulaVariable[v]
 		a := int(v - t.problem.firstBoolean[owner])
-		if !t.problem.isOneOfMany[v] { // two values: value 1 is the positive literal
+		if !t.problem.isOneOfMany[v] { // two values: value 1 is the positive literal, which is even
 			a = int(1 - l&1)
 		}
 		t.leaves[l] = t.builder.Product(t.leafOf(int(owner), a), t.builder.Number(t.problem.unary[l]))
@@ -132,7 +135,7 @@ func (p *product) end() amount {
 func (p *product) drop() { p.trace.factors = p.trace.factors[:p.firstFactor] }
 
 // pushConstants multiplies the node of the product that began last by the factors that all assignments share: the scale, the tables
-// without variables, and the leaves of variables of one value.
+// without variables, and the leaves of variables of one value. The factors of products wait in t.factors until a product ends.
 func (t *trace) pushConstants() {
 	if !t.isWritten() {
 		return

@@ -43,13 +43,14 @@ func (b *builder) addAuxiliary(d int, isFunctional bool) int {
 	return b.addVariable(d)
 }
 
-// addVariable adds a variable with d values and returns its number.
+// addVariable adds a variable with d values and returns its number. b.f.offsets has the first atom (value) of each variable, and one more
+// entry for the number of all. Errors are kept in b.
 func (b *builder) addVariable(d int) int {
 	b.takeBytes(bytesPerVariable)
 	atoms := int64(b.f.offsets[len(b.f.Domains)]) + int64(d)
 	if atoms > math.MaxInt32/4 {
 		b.fail(fault.New(fault.OverBudget, "formula: more than %d values in all", math.MaxInt32/4))
-		atoms, d = 0, 0
+		atoms, d = 0, 0 // the builder has failed, so they are not used
 	}
 	b.f.Domains = append(b.f.Domains, d)
 	b.f.offsets = append(b.f.offsets, int32(atoms))
@@ -135,9 +136,9 @@ func withoutConstants(scope, dims []int) (varying, varyingDims []int) {
 // lowestExponent is the smallest exponent of an entry of a table relative to its largest entry.
 const lowestExponent = -900
 
-// addNumbers adds a factor with the entries list, none below 0 and of any range, row-major over scope. If they are further apart than
-// float64 holds, the factor becomes several tables whose product it is: the first one has the exponents, relative to the largest, down to
-// lowestExponent, and each further one the next part of what remains.
+// addNumbers adds a factor with the entries in list, none below 0 and of any range, row-major over scope. Their exponents relative to the
+// largest one are at most 0. If some are below lowestExponent, the factor becomes several tables whose product it is. Each table has
+// exponents down to lowestExponent; what an exponent is lower is left for the tables after it. The first table has the mantissas.
 func (b *builder) addNumbers(scope, dims []int, list []scaled.Number) {
 	largestExp := int64(math.MinInt64)
 	for _, x := range list {

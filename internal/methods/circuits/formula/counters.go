@@ -27,13 +27,14 @@ type counter struct {
 	startClass  int             // the class before the first leg; −1 if the tensor is 0
 }
 
-// addSymmetric adds a symmetric tensor Σ_i α_i S^(i) ∘ R^(i), where S^(i) depends only on how many legs have each level, and R^(i) is a
-// vector for each leg. The vectors become tables. The class of the counts after a leg becomes an auxiliary variable, one for each leg at
-// most. If there are several terms i, the number of the term is one more auxiliary variable. A small tensor, or one with numbers below 0
-// that an assignment can reach, is written out as a table.
+// addSymmetric adds a symmetric tensor Σ_i α_i S^(i) ∘ R^(i). S^(i) depends only on the counts: how many legs have each level. R^(i) is a
+// vector for each leg. The vectors become tables. Count vectors that make no difference to the result form a class; after each leg, the
+// class of the counts so far becomes an auxiliary variable, unless there is only one class. If there are several terms i, the number of
+// the term is one more auxiliary variable. A small tensor, or one with numbers below 0 that an assignment can reach, is written out as a
+// table. Errors are kept in b.
 func (b *builder) addSymmetric(f factor, dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne) {
 	terms = slices.DeleteFunc(slices.Clone(terms), func(t tensor.SymmetryRankOne) bool { return t.Alpha == 0 })
-	if len(terms) == 0 { // the tensor is 0
+	if len(terms) == 0 { // the tensor is 0: the empty clause never holds
 		b.addClause([]Literal{})
 		return
 	}
@@ -49,7 +50,7 @@ func (b *builder) addSymmetric(f factor, dims []int, levels countspace.Levels, t
 	case isSigned && c.needsNegatives(b, terms):
 		b.addWrittenOut(f)
 		return
-	case !b.findClasses(c):
+	case !b.findClasses(c): // an error
 		return
 	}
 	if c.startClass < 0 { // the tensor is 0
@@ -68,15 +69,15 @@ func (b *builder) addSymmetric(f factor, dims []int, levels countspace.Levels, t
 	b.addLegVectors(f.scope, c, termVariable, terms)
 }
 
-// needsNegatives reports whether a number below 0 matters: a vector of a leg has one, or the value at a count vector that the legs can have
-// is one. It also returns true if there is no memory to find out.
+// needsNegatives reports whether a number below 0 matters: a vector of a leg has one (or Alpha is one), or a term has a value below 0 at a
+// count vector that the legs can have. It also returns true if there is no memory to find out.
 func (c *counter) needsNegatives(b *builder, terms []tensor.SymmetryRankOne) bool {
 	if slices.ContainsFunc(terms, func(t tensor.SymmetryRankOne) bool {
 		return tensor.Signed(&tensor.SymmetryCP{Terms: []tensor.SymmetryRankOne{{Alpha: t.Alpha, R: t.R}}})
 	}) {
 		return true
 	}
-	layers, ok := b.reachableCounts(c)
+	layers, ok := b.reachableCounts(c) // the count vectors after each number of legs: the last layer has those of all legs
 	return !ok || slices.ContainsFunc(layers[len(c.dims)], func(counts int) bool {
 		return slices.ContainsFunc(c.values, func(s scaled.Vector) bool { return s.At(counts).Sign() < 0 })
 	})
@@ -105,6 +106,7 @@ func (b *builder) reachableCounts(c *counter) (layers [][]int, ok bool) {
 		slices.Sort(next)
 		next = slices.Compact(next)
 		layers = append(layers, next)
+		// 8 bytes for each vector, its class, and its class after each level of the next leg.
 		if bytes += int64(len(next)) * 8 * int64(2+c.levels.D); b.isOver(len(next)*c.levels.D) || bytes > b.bytesLeft {
 			b.fail(fault.New(fault.OverBudget, "formula: %s: its counters take more memory than the budget", b.factorName))
 			return nil, false
@@ -120,12 +122,13 @@ func distinctLevels(levelOf []uint8) []uint8 {
 	return slices.Compact(levels)
 }
 
-// findClasses finds the classes of count vectors and the transitions between them, from the last layer to the first. A layer is before a
-// leg, or after all of them. A count vector is a number, to which one more leg of level a adds c.strides[a].
+// findClasses finds the classes of count vectors and the transitions between them, from the last layer to the first. Layer k has the count
+// vectors of the first k legs: how many have each level. A count vector is one number, to which one more leg of level a adds c.strides[a].
 //
-// In the last layer the vectors with equal values are one class, and those with the value 0 are dead ends (−1). In a layer before, the
-// vectors from which each level of the leg leads to the same class are one class. "Exactly k of n legs" has at most k + 1 classes beside
-// the dead ends, and parity has two. It returns false if there is an error.
+// In the last layer the vectors at which the tensor has equal values are one class, and those with the value 0 are dead ends (−1). In
+// another layer two vectors are in one class if, for each level of the next leg, both lead to the same class of the next layer; a vector
+// that leads to dead ends only is one, too. c.transitions[k][class][a] is the class after leg k of level a. "Exactly k of n legs" has at
+// most k + 2 classes, and parity has two. findClasses returns false if there is an error.
 func (b *builder) findClasses(c *counter) (ok bool) {
 	layers, ok := b.reachableCounts(c)
 	if !ok {
@@ -165,7 +168,7 @@ func (b *builder) findClasses(c *counter) (ok bool) {
 			classBefore[counts] = class
 		}
 		c.classes[k] = len(c.transitions[k])
-		if classAfter = classBefore; b.isOver(16 * len(classBefore) * len(levels)) {
+		if classAfter = classBefore; b.isOver(16 * len(classBefore) * len(levels)) { // an estimate: 16 steps for each class looked up
 			return false
 		}
 	}
@@ -173,8 +176,9 @@ func (b *builder) findClasses(c *counter) (ok bool) {
 	return true
 }
 
-// classesOfValues returns the class of each count vector of a layer, the last one: vectors at which all terms have equal values are one
-// class, and a vector has −1 if all values are 0. It appends one count vector of each class to c.finalCounts.
+// classesOfValues returns the class of each count vector of the last layer, whose vectors count all legs. Two vectors are in one class if
+// each of c.values, the S of the terms, has equal values at them. A vector at which all values are 0 has class −1. One count vector of
+// each class is appended to c.finalCounts, in the order of the classes.
 func (c *counter) classesOfValues(layer []int) map[int]int {
 	classOf := map[int]int{} // by count vector
 	classByKey := map[string]int{}
@@ -202,7 +206,9 @@ func (c *counter) classesOfValues(layer []int) map[int]int {
 //
 //	class before ≠ from  or  leg ≠ x  or  class after = to,
 //
-// without the last literal if that is a dead end. It returns the variable after the last leg, or −1 if there is only one class.
+// without the last literal if to is a dead end: then the clause excludes the combination. Literals about a variable that does not exist are
+// left out: a class variable where there is only one class, and a leg of one value. It returns the variable after the last leg, or −1 if
+// there is only one class after it, or after an error.
 func (b *builder) addCounters(scope []int, c *counter) (lastCounter int) {
 	const isFunctional = true
 	classBefore := -1 // the variable of the class before leg k
@@ -212,7 +218,7 @@ func (b *builder) addCounters(scope []int, c *counter) (lastCounter int) {
 			classAfter = b.addAuxiliary(c.classes[k+1], isFunctional)
 		}
 		for from, to := range transitions { // to[a] is the class after the leg if it has level a
-			for x, a := range c.levels.Of[k] {
+			for x, a := range c.levels.Of[k] { // value x of leg k has level a
 				if to[a] >= 0 && classAfter < 0 {
 					continue // there is only one class after the leg
 				}
@@ -237,8 +243,9 @@ func (b *builder) addCounters(scope []int, c *counter) (lastCounter int) {
 	return classBefore
 }
 
-// addCountValues adds the values α_i S^(i) of the symmetric part as a table over the class after the last leg and the number i of the term.
-// lastCounter and termVariable are the variables of the two, −1 if there is only one class or one term.
+// addCountValues adds the values α_i S^(i) of the symmetric part as a table over the class after the last leg and the number i of the
+// term. lastCounter is the variable of the class, or −1 if there is only one class. termVariable is that of the number, or −1 if there is
+// only one term. All count vectors of a class have the same values: those of c.finalCounts, one vector of each class.
 func (b *builder) addCountValues(c *counter, lastCounter, termVariable int, terms []tensor.SymmetryRankOne) {
 	var scope, dims []int
 	if lastCounter >= 0 {

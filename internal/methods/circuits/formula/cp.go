@@ -38,7 +38,7 @@ func (b *builder) addCP(scope []int, t *tensor.CP) {
 	c := readTerms(scope, t)
 	switch isSigned := tensor.Signed(c.asTensor()); {
 	case len(c.weights) == 0:
-		b.addClause([]Literal{})
+		b.addClause([]Literal{}) // never holds
 	case len(c.weights) == 1 && !isSigned:
 		b.addProduct(c)
 	case isSigned && (b.addIfParity(c) || b.addIfClause(c)):
@@ -50,7 +50,8 @@ func (b *builder) addCP(scope []int, t *tensor.CP) {
 	}
 }
 
-// readTerms returns the terms of t that are not 0: the weight is not 0, and neither is any vector.
+// readTerms returns the terms of t that are not 0: those whose weight is not 0 and whose vectors all have an entry that is not 0. c.vectors
+// has the vectors by mode and term. c.identity states by mode whether the vectors are the rows of the identity, without a term left out.
 func readTerms(scope []int, t *tensor.CP) terms {
 	c := terms{scope: scope, dims: t.Shape}
 	var nonzero []int // numbers of terms
@@ -119,9 +120,10 @@ func (b *builder) addProduct(c terms) {
 	b.addVectors(c, c.modes(), 0)
 }
 
-// addMixture adds a sum of terms Σ_t w_t Π_k v_kt[x_k] that are not below 0. The number t of the term is a variable: the table w_t is
-// over it, and the tables v_kt over it and the variable of each mode k. It is an auxiliary variable, unless the vectors of a mode are the
-// identity: then the variable of that mode is t.
+// addMixture adds a sum of terms Σ_t w_t Π_k v_kt[x_k] that are not below 0. The number t of the term becomes a variable, with a table of
+// the weights w_t over it. For each mode k, the vectors v_kt are a table over t and the variable of the mode. If the vectors of a mode are
+// the identity (v_kt[x] is 1 if x = t, else 0), the variable of that mode is t. Otherwise t is an auxiliary variable, which is functional
+// if the other variables determine it (areDisjoint).
 func (b *builder) addMixture(c terms) {
 	term := -1 // the variable of the number of the term
 	if k := slices.Index(c.identity, true); k >= 0 {
@@ -137,8 +139,8 @@ func (b *builder) addMixture(c terms) {
 	}
 }
 
-// areDisjoint reports whether at most one term is not 0 at each assignment: any two terms exclude each other on some mode. It is false if
-// there are too many terms to compare.
+// areDisjoint reports whether at most one term is not 0 at each assignment. It is true if any two terms exclude each other on some mode: at
+// each value of the mode the vector of at least one of the two is 0. It is false if there are too many terms to compare.
 func (c terms) areDisjoint() bool {
 	if len(c.weights) > mostTerms {
 		return false
@@ -163,8 +165,9 @@ func areExclusive(v, w []float64) bool {
 	return true
 }
 
-// addIfParity adds a tensor as a parity, if it is one, and reports whether it is. A parity is the product of the vectors of one term,
-// times 2 if the number of variables with a value that flips is odd (or even), and 0 otherwise.
+// addIfParity adds a tensor of two terms as a parity, if it is one, and reports whether it is. In a parity one term, the plain one, has no
+// number below 0. The other one equals it but for a sign, which each variable with a value that flips changes (p.Flips). So the sum is 2
+// times the plain term or 0: not 0 if the number of variables with such a value is odd if p.Odd is set, else if it is even.
 func (b *builder) addIfParity(c terms) bool {
 	p, ok := unsigned.NewParity(c.weights, c.vectors)
 	if !ok {
@@ -182,18 +185,19 @@ func (c terms) isNotNegative(t int) bool {
 	return c.weights[t] >= 0 && !slices.ContainsFunc(c.vectors, func(v [][]float64) bool { return slices.ContainsFunc(v[t], isNegative) })
 }
 
-// addParityChain adds the constraint that an odd (or even) number of variables has a value that flips. flips[k][a] states whether value a
-// of variable scope[k] flips. Two variables at a time are replaced by an auxiliary one for their parity, until three are left.
+// addParityChain adds the constraint that the number of variables with a value that flips is odd if isOdd is set, and even if not.
+// flips[k][a] states whether value a of variable scope[k] flips. While there are more than three variables, it replaces the first two by an
+// auxiliary variable for their parity, whose value 1 flips.
 func (b *builder) addParityChain(scope []int, flips [][]bool, isOdd bool) {
 	if len(scope) == 0 {
-		if isOdd {
+		if isOdd { // 0 is even: the empty clause never holds
 			b.addClause([]Literal{})
 		}
 		return
 	}
 	const isFunctional, isEven = true, false
 	for len(scope) > 3 && b.err == nil {
-		p := b.addAuxiliary(2, isFunctional) // the parity of the first two
+		p := b.addAuxiliary(2, isFunctional) // 1 if one of the first two flips and the other one does not: all three are even
 		b.addParityTable([]int{scope[0], scope[1], p}, [][]bool{flips[0], flips[1], {false, true}}, isEven)
 		scope = append([]int{p}, scope[2:]...)
 		flips = append([][]bool{{false, true}}, flips[2:]...)
@@ -201,8 +205,8 @@ func (b *builder) addParityChain(scope []int, flips [][]bool, isOdd bool) {
 	b.addParityTable(scope, flips, isOdd)
 }
 
-// addParityTable adds, as one table of zeros and ones, the constraint that the number of variables with a value that flips is odd, or
-// even if isOdd is not set. flips[k][a] states whether value a of variable scope[k] flips.
+// addParityTable adds the constraint that the number of variables with a value that flips is odd if isOdd is set, and even if not.
+// flips[k][a] states whether value a of variable scope[k] flips. The constraint is one table, 1 where it holds and 0 elsewhere.
 func (b *builder) addParityTable(scope []int, flips [][]bool, isOdd bool) {
 	entryOf := []float64{1, 0} // by parity
 	if isOdd {
@@ -275,7 +279,7 @@ func (b *builder) literalsOutside(v int, vector []float64) (c []Literal) {
 			members, lastMember = members+1, x
 		}
 	}
-	if members == 1 && len(vector) > 1 {
+	if members == 1 && len(vector) > 1 { // a variable of one value is never outside of its own value: no literal
 		return []Literal{b.isNot(v, lastMember)}
 	}
 	for x, entry := range vector {

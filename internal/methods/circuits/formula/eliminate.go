@@ -31,7 +31,7 @@ func (s *simplifier) eliminate() bool {
 		if !s.isCandidate(y, inTable) {
 			continue
 		}
-		if s.isOver(workEnd, &workBefore) {
+		if s.isOver(workEnd, &workBefore) { // work, context or a contradiction; workBefore is updated
 			break
 		}
 		hasChanged = s.eliminateVariable(y, clausesOf) || hasChanged
@@ -57,14 +57,14 @@ func (s *simplifier) listClause(clausesOf map[Literal][]int, n int, c []Literal)
 }
 
 // eliminateVariable sums out y: it replaces the clauses that have y by their resolvents on y. It returns false and changes nothing if the
-// resolvents are more than these clauses, if one has more than longestResolvent literals, or if no clause has y, so that both values are
-// possible. With F = Π_c c(y, x) over the clauses c that have y,
+// resolvents are more than these clauses, or if one has more than longestResolvent literals. It also does so if no clause has y: both
+// values are possible then, and the sum is 2. With F = Π_c c(y, x) over the clauses c that have y, and x the other variables,
 //
 //	Σ_y F(y, x) = F(0, x) + F(1, x) = [some y satisfies all c] = Π of all resolvents on y
 //
-// The second equation holds if no x has both values of y with F not 0. Formula.Functional states this: the links, which are in x, determine
-// y. For other variables the equation does not hold: resolution proves that there is a value, not that it is the only one. The sum needs no
-// weight, since that of y is 1, and no query can ask about y.
+// The second equation needs that for each x at most one value of y has F not 0. Formula.Functional states this: the links, which are in x,
+// determine y. For other variables the equation does not hold: resolution proves that there is a value, not that it is the only one. The
+// sum needs no weight, since that of y is 1, and no query can ask about y.
 func (s *simplifier) eliminateVariable(y int, clausesOf map[Literal][]int) bool {
 	remainingClauses := func(l Literal) []int {
 		return slices.DeleteFunc(slices.Clone(clausesOf[l]), func(n int) bool { return s.prop.removed[n] })
@@ -93,7 +93,7 @@ func (s *simplifier) eliminateVariable(y int, clausesOf map[Literal][]int) bool 
 		s.prop.removed[n] = true
 	}
 	for _, r := range resolvents {
-		s.listClause(clausesOf, len(s.prop.clauses), r)
+		s.listClause(clausesOf, len(s.prop.clauses), r) // the number that addClause gives r
 		if s.prop.addClause(r); s.prop.IsContradictory {
 			break
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// addEntries adds the positive entries of a table as tables of the formula. Other clauses exclude the entries that are 0, so these may
-// become anything. It leaves out variables on which no positive entry depends, and splits a table without zeros into tables whose product
-// it is. Both are decided without rounding.
+// addEntries adds the positive entries of a table as tables of the formula. Clauses exclude the entries that are 0, so these may become
+// anything. It leaves out variables on which no positive entry depends (dropMode), and splits a table without zeros into tables whose
+// product it is. Whether it may do so is decided without rounding. Errors are kept in b.
 func (b *builder) addEntries(scope, dims []int, data []float64) {
 	// Leave out variables.
 	scope, dims = slices.Clone(scope), slices.Clone(dims)
@@ -29,17 +29,17 @@ func (b *builder) addEntries(scope, dims []int, data []float64) {
 		return
 	}
 	if len(scope) == 0 {
-		if data[0] != 0 {
+		if data[0] != 0 { // if it is 0, all entries were, and clauses exclude them all
 			b.multiplyScale(scaled.FromFloat(data[0]))
 		}
 		return
 	}
-	if slices.Contains(data, 0) {
+	if slices.Contains(data, 0) { // fillZeros writes something positive instead
 		b.storeTable(scope, fillZeros(dims, data))
 		return
 	}
 
-	// A table for each group of variables: t = Π_g t(x_g, 0) / t(0)^(groups − 1).
+	// A table for each group g of variables, with all others at 0: t = Π_g t(x_g, 0) / t(0)^(groups − 1).
 	groups := b.interactingModes(dims, data)
 	for _, modes := range groups {
 		var groupScope []int
@@ -65,8 +65,9 @@ func (b *builder) storeTable(scope []int, values []float64) {
 	b.f.Tables = append(b.f.Tables, t)
 }
 
-// dropMode returns a table without mode k: an entry is the common value of the positive entries that differ only in that mode, or 0 if
-// all of these are 0. ok is false if positive entries differ, so that the table depends on the mode.
+// dropMode returns a table without mode k. It takes together the entries that differ only in their value of mode k. If all positive ones
+// among them are equal, they become one entry of that number; if none is positive, the entry is 0. ok is false if positive ones differ, so
+// that the table depends on the mode. Entries of 0 need not agree with positive ones, since clauses exclude them.
 func dropMode(dims []int, data []float64, k int) (smaller []float64, ok bool) {
 	stride := 1
 	for _, d := range dims[k+1:] {
@@ -87,8 +88,8 @@ func dropMode(dims []int, data []float64, k int) (smaller []float64, ok bool) {
 	return smaller, true
 }
 
-// fillZeros returns a table in which each 0 is replaced by the first positive entry of its row along the last mode, or by 1 if the row is
-// 0. So rows become constant if they can.
+// fillZeros returns a table in which each 0 is replaced by the first positive entry of its row along the last mode, or by 1 if all
+// entries of the row are 0. So a row whose positive entries are equal becomes constant. Clauses exclude the entries that were 0.
 func fillZeros(dims []int, data []float64) []float64 {
 	out := slices.Clone(data)
 	d := dims[len(dims)-1]
@@ -107,9 +108,11 @@ func fillZeros(dims []int, data []float64) []float64 {
 	return out
 }
 
-// interactingModes returns the modes of a table t > 0 in groups g for which t = Π_g t_g(x_g): modes of different groups do not interact.
-// Modes i and j do not interact if t(a, b) t(0, 0) = t(a, 0) t(0, b) for all values a and b of the two and all values of the other modes:
-// all mixed second differences of ln t are 0 then.
+// interactingModes divides the modes (axes) of a table t > 0 into groups g for which t = Π_g t_g(x_g).
+//
+// Modes i and j do not interact if t(a, b) t(0, 0) = t(a, 0) t(0, b) for all values a of i and b of j, with any values of the other modes:
+// the mixed second differences of ln t by i and j are 0. Two modes are in one group if they interact, or a chain of interactions connects
+// them. If the work of b is over, modes that were not compared count as independent; then the builder has failed.
 func (b *builder) interactingModes(dims []int, data []float64) [][]int {
 	// Join the groups of any two modes that interact.
 	firstOfGroup := make([]int, len(dims)) // by mode: the first mode of its group
@@ -171,8 +174,9 @@ func areIndependent(dims []int, data []float64, i, j int) bool {
 	return true
 }
 
-// equalProducts reports whether a·b = c·d exactly, for positive numbers. It writes each product as (high + low)·2^exp, where high is the
-// rounded product of the mantissas, in [1/2, 1), and low its rounding error, which is exact.
+// equalProducts reports whether a·b = c·d exactly, for positive numbers. It writes each product as (high + low)·2^exp: high is the product
+// of the mantissas rounded to float64, scaled to be from 1/2 to 1, and low is the product less high, which float64 holds exactly. Equal
+// products have equal high, low and exp.
 func equalProducts(a, b, c, d float64) bool {
 	product := func(x, y float64) (high, low float64, exp int) {
 		mx, ex := math.Frexp(x)

@@ -4,10 +4,11 @@ package formula
 
 import "slices"
 
-// findReplicas finds variables that are functions of others, writes them to s.replicas, and reports whether it has found some. Literals
-// are equivalent if they imply each other, by clauses of two literals and since a value of a variable excludes the other values. A
-// variable of two values is a function of another variable if literals of the two are equivalent. A variable of more values is one if
-// each of its values is equivalent to a value of the other variable. Linear time.
+// findReplicas finds variables that are functions of others (replicas), writes them to s.replicas, and reports whether it has found some.
+// Literals are equivalent if they imply each other. Implications come from clauses of two literals, and from the values of a variable,
+// which exclude each other. A variable of two values is a function of another variable if a literal of the one is equivalent to a literal
+// of the other. A variable of more values is a function of another one if each of its values is equivalent to a value of that one. Linear
+// time.
 func (s *simplifier) findReplicas() bool {
 	if s.prop.IsContradictory || s.pace.Over(int64(2*s.f.Atoms())) {
 		return false
@@ -32,16 +33,16 @@ func (s *simplifier) findReplicas() bool {
 			continue
 		}
 		hasFound = s.replaceMembers(equivalent, isRoot) || hasFound
-		if s.prop.IsContradictory {
+		if s.prop.IsContradictory { // a literal is equivalent to its opposite
 			return true
 		}
 	}
 	return s.findBijections(component, isRoot) || hasFound
 }
 
-// replaceMembers chooses one of several equivalent literals and makes the variables of the others functions of its variable, if they may
-// be replaced. It marks that variable in isRoot, and reports whether it has found a function. If a literal is equivalent to its opposite,
-// it marks the formula as contradictory and returns true.
+// replaceMembers chooses one of several equivalent literals, the root. It makes the variables of the other literals functions of the root's
+// variable, if they may be replaced (mayReplace) and are no functions yet. It marks the root's variable in isRoot, and reports whether it
+// has found a function. If a literal is equivalent to its opposite, it marks the formula as contradictory and returns true.
 func (s *simplifier) replaceMembers(equivalent []Literal, isRoot []bool) (hasFound bool) {
 	root, ok := s.chooseRoot(equivalent)
 	if !ok {
@@ -66,8 +67,8 @@ func (s *simplifier) replaceMembers(equivalent []Literal, isRoot []bool) (hasFou
 	return hasFound
 }
 
-// implications returns for each literal the literals that follow from it by a clause of two literals, or by the values of its variable. Of
-// a variable with many values only the first mostExclusive exclude each other here.
+// implications returns for each literal the literals that follow from it by a clause of two literals, or because a variable has exactly one
+// value. Of a variable with many values only the first mostExclusive exclude each other here: the number of implications is its square.
 func (s *simplifier) implications() [][]Literal {
 	next := make([][]Literal, 2*s.f.Atoms())
 	addImplication := func(from, to Literal) { next[from] = append(next[from], to) }
@@ -120,7 +121,7 @@ func (s *simplifier) components(next [][]Literal) []int32 {
 	onStack := make([]bool, n)
 	nodesMet, componentCount := int32(0), int32(0)
 	for first := range n {
-		if index[first] != 0 || len(next[first]) == 0 {
+		if index[first] != 0 || len(next[first]) == 0 { // met before, or no edge leads from it
 			continue
 		}
 		calls = append(calls[:0], call{Literal(first), 0})
@@ -167,9 +168,10 @@ func (s *simplifier) components(next [][]Literal) []int32 {
 	return component
 }
 
-// chooseRoot chooses one of several equivalent literals; the variables of the others are to become functions of its variable. It is a
-// literal of a variable with more than two values if there is one, otherwise one of the first variable. Among the opposite literals it
-// makes the same choice. ok is false if no variable may be replaced.
+// chooseRoot chooses one of several equivalent literals, the root; the variables of the others are to become functions of its variable. The
+// root is a literal of a variable with more than two values if there is one. Otherwise it is a literal of the variable with the lowest
+// number. So for the opposites of the literals, which are equivalent too, the choice is the opposite of this root. ok is false if no
+// variable may be replaced.
 func (s *simplifier) chooseRoot(equivalent []Literal) (root Literal, ok bool) {
 	rank := func(l Literal) int { // below 0 for more than two values
 		v := int(s.prop.variableOf[l.Atom()])
@@ -200,8 +202,9 @@ func (s *simplifier) mayReplace(x, y int) bool {
 	return s.f.Domains[x] == 2 || !slices.ContainsFunc(s.f.Tables, func(t Table) bool { return slices.Contains(t.Scope, int32(y)) })
 }
 
-// valueMap returns, for each value of the variable x of literal root, the value of the variable y of the equivalent literal l. y has two
-// values: the one at which l holds if root holds, and the other one if not.
+// valueMap returns y as a function of x: for each value of x the value of y. x is the variable of literal root, and y, which has two
+// values, is that of the equivalent literal l. At values of x at which root holds, y has the value at which l holds; otherwise it has the
+// other one.
 func (s *simplifier) valueMap(root, l Literal) []int32 {
 	x, y := int(s.prop.variableOf[root.Atom()]), int(s.prop.variableOf[l.Atom()])
 	holdingValue := int32(l.Atom() - s.f.FirstAtom(y))
@@ -210,7 +213,7 @@ func (s *simplifier) valueMap(root, l Literal) []int32 {
 	}
 	values := make([]int32, s.f.Domains[x])
 	for a := range values {
-		isAtomOfRoot := s.f.FirstAtom(x)+a == root.Atom()
+		isAtomOfRoot := s.f.FirstAtom(x)+a == root.Atom() // root states that x is a, or that it is not
 		if rootHolds := isAtomOfRoot != root.IsNegative(); rootHolds {
 			values[a] = holdingValue
 		} else {
@@ -220,10 +223,10 @@ func (s *simplifier) valueMap(root, l Literal) []int32 {
 	return values
 }
 
-// findBijections finds variables of more than two values that are functions of an earlier variable, since each of their values is
-// equivalent to one of its values. It records them as replicas, marks the earlier variables in isRoot, and reports whether it has found
-// one. A variable in isRoot does not become a replica. component has the component of each literal; equivalent literals have the same
-// one.
+// findBijections finds variables of more than two values each of whose values is equivalent to a value of an earlier variable: they are
+// functions of that variable. It records them as replicas, marks the earlier variables in isRoot, and reports whether it has found one. A
+// variable in isRoot does not become a replica. component has the component of each literal; equivalent literals have the same component,
+// and −1 is none.
 func (s *simplifier) findBijections(component []int32, isRoot []bool) (hasFound bool) {
 	atomsOf := map[int32][]int{} // by component: the atoms in it, of the variables so far that are no replicas
 	for v, d := range s.f.Domains {
@@ -245,9 +248,10 @@ func (s *simplifier) findBijections(component []int32, isRoot []bool) (hasFound 
 	return hasFound
 }
 
-// bijectionOf looks for a variable x such that each value of y is equivalent to one of its values. It returns x, and the value of y for
-// each value of x, or nil if there is no such x. atomsOf has the atoms of earlier variables by component; equivalent atoms have the same
-// one. A value of x without an equivalent value of y is impossible, and excluded.
+// bijectionOf looks for an earlier variable x such that each value of y is equivalent to a value of x. It returns x and, for each value
+// of x, the value of y; values is nil if there is no such x. An atom states that a variable has a value. component has the component of
+// each literal: equivalent literals have the same one, −1 is none. atomsOf has the atoms of earlier variables by component. A value of x
+// to which no value of y is equivalent is impossible, since y would have no value: it is excluded, and values has 0 for it.
 func (s *simplifier) bijectionOf(y int, component []int32, atomsOf map[int32][]int) (values []int32, x int) {
 	for _, atom := range atomsOf[component[s.f.Literal(y, 0)]] {
 		x = int(s.prop.variableOf[atom])

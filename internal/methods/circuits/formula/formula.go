@@ -38,8 +38,8 @@ type Formula struct {
 	// Links counts the first variables, which are links of the network, in the network's order:
 	// their weights differ from query to query. The others are auxiliary: their weights are 1.
 	Links int
-	// Functional reports for each auxiliary variable, in order, whether the links determine its value wherever the product is not 0. If one is
-	// not functional, maxima over all variables are not maxima over the links.
+	// Functional reports for each auxiliary variable, in order, whether the links determine its value wherever the product is not 0. If
+	// one is not functional, maxima over all variables are not maxima over the links.
 	Functional []bool
 	// Clauses are disjunctions. No two literals of a clause state the same.
 	Clauses [][]Literal
@@ -60,8 +60,8 @@ type Table struct {
 // New returns f as a formula, ready for use, or an error that wraps ErrFormula if its parts do not fit together. It keeps the slices of f.
 // Linear time.
 func New(f Formula) (*Formula, error) {
-	f.offsets = make([]int32, len(f.Domains)+1)
-	total := 0
+	f.offsets = make([]int32, len(f.Domains)+1) // the first atom of each variable
+	total := 0                                  // atoms: values of all variables. Each has two literals, which must fit int32
 	for v, d := range f.Domains {
 		if d < 1 {
 			return nil, fmt.Errorf("%w: variable %d has %d values", ErrFormula, v, d)

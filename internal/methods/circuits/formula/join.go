@@ -8,10 +8,12 @@ import (
 	"slices"
 )
 
-// join returns a formula that has one new variable in the place of the variables of a clause if every assignment has exactly one literal
-// of the clause: clauses of two literals state that any two of them exclude each other. A value of the new variable stands for each
-// literal. Longer clauses come first. A variable is joined once at most, and not at all if it has a table. If nothing can be joined, it
-// returns r.
+// join replaces the variables of some clauses by one new variable for each clause. The clause must be such that every assignment has
+// exactly one true literal of it: clauses of two literals state that any two of its literals exclude each other. Value i of the new
+// variable states that literal i is the true one, so the old variables are functions of the new one (replicas).
+//
+// Longer clauses come first. A variable is joined once at most, and not at all if it has a table or more than two values. If nothing can
+// be joined, join returns r.
 func join(ctx context.Context, r *Reduced) (*Reduced, error) {
 	f := r.Formula
 	j := &joiner{&simplifier{f: f, prop: newPropagator(f)}, make([]bool, len(f.Domains)), map[[2]Literal]bool{}}
@@ -52,7 +54,7 @@ func join(ctx context.Context, r *Reduced) (*Reduced, error) {
 			v := j.prop.variableOf[l.Atom()]
 			j.free[v] = false
 			isFunctional = isFunctional || int(v) >= f.Links && f.Functional[int(v)-f.Links]
-			holdingValue := int32(j.canonical(l).Atom() - f.FirstAtom(int(v))) // the value of v at which l holds
+			holdingValue := int32(j.canonical(l).Atom() - f.FirstAtom(int(v))) // value 0 or 1 of v, at which l holds
 			values := slices.Repeat([]int32{1 - holdingValue}, len(c))
 			values[i] = holdingValue
 			replicas[v] = replica{x: x, valueOf: values}

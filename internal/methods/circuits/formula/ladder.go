@@ -5,8 +5,8 @@ package formula
 import "github.com/basetensor/basetensor/internal/network/unsigned"
 
 // addIfLadder adds a CP tensor as a ladder (a noisy-or or noisy-max), if it is one, and reports whether it is. Every parent has a level,
-// and the largest of these levels is an auxiliary variable. The coefficients of the ladder are a table over it and, if there is one, the
-// effect.
+// and the largest level of all parents becomes an auxiliary variable. The coefficients of the ladder are a table over that variable and
+// the effect, the ladder's result, if it has one (l.Effect, else −1).
 func (b *builder) addIfLadder(c terms) bool {
 	l, isLadder := unsigned.NewLadder(c.dims, c.weights, c.vectors)
 	if !isLadder || b.isOver(len(c.weights)*len(c.scope)) {
@@ -28,15 +28,18 @@ func (b *builder) addIfLadder(c terms) bool {
 	return true
 }
 
-// addCrispMaximum adds the vectors of a ladder of two terms without noise (Crisp), and an auxiliary variable z for the largest level of
-// the parents, which it returns. z is 0 if all parents have values at which the vector of the first term is not 0, and 1 otherwise.
-// Clauses state that: z = 1 if a parent has another value, and z = 0 or some parent has another value.
+// addCrispMaximum adds a ladder of two terms without noise (Crisp): tables of its vectors, and an auxiliary variable z for the largest
+// level of the parents, which it returns. A parent is at level 0 if the vector of the first term is not 0 at its value, else at level 1.
+// z is 0 if all parents are at level 0, and 1 otherwise. Clauses state that:
+//
+//	z = 1  or  parent ≠ x                      for each value x of a parent at level 1
+//	z = 0  or  some parent has a value at level 1
 func (b *builder) addCrispMaximum(c terms, l *unsigned.Ladder) int {
 	low, high := l.Order[0], l.Order[1] // the numbers of the terms
 	const isFunctional = true
 	z := b.addAuxiliary(2, isFunctional)
 	zeroOrSomeOther := []Literal{b.is(z, 0)}
-	b.addVectors(c, l.Modes, high)
+	b.addVectors(c, l.Modes, high) // those of the second term, which all parents have
 	for _, k := range l.Modes {
 		v := c.scope[k]
 		zeroOrSomeOther = append(zeroOrSomeOther, b.literalsOutside(v, c.vectors[k][low])...)
@@ -50,9 +53,10 @@ func (b *builder) addCrispMaximum(c terms, l *unsigned.Ladder) int {
 	return z
 }
 
-// addMaximum adds a chain of auxiliary variables, one for each parent: the largest level of the parents so far. It returns the last one. A
-// table over the variable before, the parent and the variable has the weights with which the parent's value raises the level (Rise). The
-// parents determine the variables only if their links are deterministic.
+// addMaximum adds a chain of auxiliary variables, one for each parent: the largest level of the parents so far. It returns the last one.
+// For each parent, a table over the auxiliary variable before it, the parent and the auxiliary variable after it has the weights with which
+// the parent's value raises the level (StepWeight). An auxiliary variable is a function of the parents (functional) only if the links of
+// all parents so far are deterministic.
 func (b *builder) addMaximum(c terms, l *unsigned.Ladder) int {
 	states := len(l.Order) // number of levels
 	lastMaximum, isFunctional := -1, true

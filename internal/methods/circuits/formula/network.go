@@ -52,7 +52,7 @@ func FromNetwork(ctx context.Context, net *btn.Network, memory int64) (*Formula,
 	b := newBuilder(ctx, domains, memory)
 	for _, f := range n.factors {
 		b.factorName = factorOver(f.scope)
-		if b.isOver(1+len(f.scope)) || !b.isSatisfiable() {
+		if b.isOver(1+len(f.scope)) || !b.isSatisfiable() { // an error, or a clause without literals: Z is 0
 			break
 		}
 		b.addFactor(f)
@@ -75,10 +75,14 @@ type reading struct {
 	factors  []factor
 }
 
-// readNetwork finds the variable of each leg, and returns the tensors that are factors with their variables as scopes. The link of a
-// variable gives its variable to the legs on which it has the identity. If cores are variables, so does a core of weights 1 with the
-// identity on a leg whose variable is known; such cores are no factors. It returns an error if a leg has no variable, or a factor has one
-// twice.
+// readNetwork finds the variable of each leg, and returns the tensors that are factors with their variables as scopes. Legs get variables
+// in two ways:
+//
+//   - The link of a variable gives it to the legs on which the link's tensor has the identity (a vector that is nil).
+//   - If cores are variables, so does a core that has weights 1 and the identity on a leg whose variable is known: it gives that variable
+//     to its other legs with the identity. Such a core is no factor.
+//
+// It returns an error if a leg of a factor has no variable, or a factor has a variable twice.
 func readNetwork(net *btn.Network) (*reading, error) {
 	if net.Variables == nil {
 		return nil, fault.New(fault.Unsupported, "formula: the network was built directly and has no variables")
@@ -99,7 +103,7 @@ func readNetwork(net *btn.Network) (*reading, error) {
 			r.factors = append(r.factors, factor{core.Legs, core.T})
 			continue
 		}
-		known := slices.IndexFunc(core.Legs, func(l int) bool { return r.variable[l] >= 0 })
+		known := slices.IndexFunc(core.Legs, func(l int) bool { return r.variable[l] >= 0 }) // position of a leg; −1: none
 		cp, isCP := core.T.(*tensor.CP)
 		hasIdentity := isCP && known >= 0 && cp.Vectors[known] == nil
 		if !hasIdentity || slices.ContainsFunc(cp.Weights, func(w float64) bool { return w != 1 }) {
@@ -159,7 +163,7 @@ func (b *builder) isSatisfiable() bool {
 	return n == 0 || len(b.f.Clauses[n-1]) > 0
 }
 
-// addFactor adds a tensor of any form as a factor.
+// addFactor adds a tensor of any form as a factor. Errors are kept in b.
 func (b *builder) addFactor(f factor) {
 	switch t := f.t.(type) {
 	case *tensor.Dense:
@@ -196,9 +200,11 @@ func (b *builder) addIfSmall(f factor) bool {
 	return err == nil
 }
 
-// addWrittenOut adds a tensor as a table of all its entries. The builder fails if these are too many, or one is below 0.
+// addWrittenOut adds a tensor as a table of all its entries, since its terms of both signs have no other form here. The builder fails if
+// the entries are too many, or one is below 0.
 func (b *builder) addWrittenOut(f factor) {
-	dense, err := tensor.ToDense(f.t, int(min(b.bytesLeft/(4*bytesPerEntry), 1<<26)))
+	limit := min(b.bytesLeft/(4*bytesPerEntry), 1<<26) // entries: a quarter of the memory left, at most 512 MiB
+	dense, err := tensor.ToDense(f.t, int(limit))
 	if err != nil {
 		b.fail(fault.New(fault.Unsupported, "formula: %s has terms of both signs, and is no table: %w", b.factorName, err))
 		return

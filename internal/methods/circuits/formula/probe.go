@@ -4,8 +4,9 @@ package formula
 
 import "github.com/basetensor/basetensor/internal/methods/circuits/sat"
 
-// probe assumes the values of variables one by one, excludes each that unit propagation refutes, and reports whether that has found
-// anything. If a variable has two values, it also uses what both of them imply (probeBoth).
+// probe assumes the values of variables one by one, and excludes each value that unit propagation refutes. If a variable has two values, it
+// also uses what both of them imply (probeBoth). It reports whether it has found anything: a fact, which extends the trail, or an
+// equivalence. It ends early when its share of the work is used up.
 func (s *simplifier) probe() bool {
 	workEnd, workBefore, fixedBefore := s.workEndFor(probeShare), s.prop.Work, len(s.prop.Trail)
 	var consequences []sat.Literal                   // buffer of probeBoth
@@ -31,8 +32,9 @@ func (s *simplifier) probe() bool {
 }
 
 // probeBoth assumes the two values of variable v one after the other. It excludes a value that unit propagation refutes, and fixes
-// literals that both values imply. If one value implies a literal and the other one its opposite, value and literal are equivalent, and
-// it adds clauses that state this. isConsequence (all false, by literal) and consequences are buffers.
+// literals that both values imply. If value 1 implies a literal and value 0 the opposite of the literal, then v = 1 and the literal are
+// equivalent: it records the pair in s.equivalent and adds clauses that state this. isConsequence (all false, by literal) and consequences
+// are buffers.
 func (s *simplifier) probeBoth(v int, isConsequence []bool, consequences *[]sat.Literal) {
 	zero, one := s.f.Literal(v, 0), s.f.Literal(v, 1)
 	if s.prop.value(zero) != 0 {
@@ -56,7 +58,7 @@ func (s *simplifier) probeBoth(v int, isConsequence []bool, consequences *[]sat.
 	var implied []Literal // by both values
 	pairsBefore := len(s.equivalent)
 	if isPossible = s.prop.Assume(s.prop.bit(one)); isPossible {
-		for _, b := range s.prop.Trail[trailBefore+1:] {
+		for _, b := range s.prop.Trail[trailBefore+1:] { // without the assumption itself
 			l := s.prop.literalOf[b]
 			switch {
 			case isConsequence[b]:

@@ -21,8 +21,10 @@ type propagator struct {
 	handles []int32 // by clause: the result of Satisfier.Add
 }
 
-// newPropagator returns a propagator of the clauses of f. A variable of two values is one Boolean variable, true for value 1. A variable of
-// more values has a Boolean variable for each of them.
+// newPropagator returns a propagator of the clauses of f. A variable of two values is one Boolean variable, true for value 1. Another
+// variable has a Boolean variable for each value. By atom (variable and value), variableOf has the variable and bitOf the Boolean literal
+// which states that the variable has the value. By Boolean literal, literalOf has the literal of f; 2·b is the positive literal of Boolean
+// variable b.
 func newPropagator(f *Formula) *propagator {
 	p := &propagator{}
 
@@ -41,7 +43,7 @@ func newPropagator(f *Formula) *propagator {
 			}
 			p.bitOf = append(p.bitOf, b)
 		}
-		if d == 2 {
+		if d == 2 { // one Boolean variable
 			d = 1
 		}
 		first = append(first, next+int32(d))
@@ -92,10 +94,12 @@ func (p *propagator) replace(n int, c []Literal) {
 	p.addClause(c)
 }
 
-// askWithout calls ask while clause n takes no part in propagation, and returns its answer. It takes back the assumptions of ask. If the
-// answer is true, the clause stays out of propagation.
+// askWithout calls ask while clause n takes no part in propagation, and returns its answer. It takes back the assumptions that ask makes.
+// If the answer is true, the clause stays out of propagation: the caller removes it. p.handles[n] is what Add returned for the clause; it
+// is sat.Fact if Add attached no clause.
 func (p *propagator) askWithout(n int, ask func() bool) bool {
-	// The clause without literals that have values, as Add has attached it. A clause with a true literal is not attached.
+	// Add has attached the clause's open literals, each once, in ascending order. Detach and Reattach need this form. A clause with a true
+	// literal needs no detaching.
 	open := slices.DeleteFunc(p.toBits(p.clauses[n]), func(l sat.Literal) bool { return p.Value[l] != 0 })
 	isAttached := p.handles[n] != sat.Fact && !slices.ContainsFunc(p.clauses[n], func(l Literal) bool { return p.value(l) > 0 })
 	slices.Sort(open)

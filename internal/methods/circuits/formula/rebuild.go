@@ -19,9 +19,10 @@ type rebuilding struct {
 	b           *builder  // of the rebuilt formula
 }
 
-// rebuild writes the formula of r again, with the facts, functions and clauses that a round of simplification has found. Its variables
-// are those that have two values or more and are no functions of others, links first. Clauses get their normal form: for each variable
-// they have the values that satisfy the clause, or the one value that does not. The result stands for the same original formula as r.
+// rebuild writes the formula of r again, with what a round of simplification has found: facts, variables that are functions of others, and
+// clauses. Its variables are those that have two values or more and are no functions of others, links first. Clauses get their normal form:
+// a clause has, for each variable, the values that satisfy it, or the negation of the one value that does not. The result stands for the
+// same original formula as r.
 func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
 	// Variables.
 	g := &rebuilding{f: r.Formula, found: found}
@@ -70,8 +71,9 @@ func (g *rebuilding) valueOf(v int, a int32) int32 {
 	return a
 }
 
-// chooseVariables fills in rootOf, valuesOf and newVariable. It returns the variables that the rebuilt formula has, in their new order, and
-// the number of them that stand for links, which come first.
+// chooseVariables fills in, by variable of the old formula, rootOf (the variable that it is a function of, or itself), valuesOf (the values
+// that a root may still have) and newVariable (its new number; −1: none). It returns the variables that the rebuilt formula has, in their
+// new order: the roots of two values or more. Those that stand for links come first; links is their number.
 func (g *rebuilding) chooseVariables() (order []int, links int) {
 	// The root of each variable. A root counts as a link if it or a function of it is one.
 	n := len(g.f.Domains)
@@ -127,8 +129,9 @@ func (g *rebuilding) functionalOf(roots []int) []bool {
 	return functional
 }
 
-// addClause adds a clause of the old formula in the new variables, unless it always holds, or an equal one was added before. seen has the
-// clauses so far by their bytes.
+// addClause adds a clause of the old formula in the new variables, unless it always holds, or an equal one was added before. A variable of
+// the old formula is a function of its root, so each literal becomes the set of the root's values at which it holds; g.valuesOf[x] has the
+// values that root x may still have. seen has the clauses so far by their bytes.
 func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
 	// The values of each root that satisfy the clause.
 	allowed := map[int][]bool{} // by root and value
@@ -182,8 +185,8 @@ func (g *rebuilding) variableOf(l Literal) int {
 }
 
 // literalsOf returns literals of the rebuilt formula whose disjunction states that root x has one of the old values a with isAllowed[a].
-// If only one of its values is not allowed, it is the single literal that x has not that value. alwaysHolds is true if all values of x
-// are allowed.
+// g.valuesOf[x] are the values that x may still have; the new value i is the i-th of them. If exactly one of more than two values is not
+// allowed, the result is the single literal that x has not that value. alwaysHolds is true if all values of x are allowed.
 func (g *rebuilding) literalsOf(x int, isAllowed []bool) (list []Literal, alwaysHolds bool) {
 	allowed, excluded := 0, 0 // the number of allowed values, and the last one that is not, by its new number
 	for i, a := range g.valuesOf[x] {
@@ -208,10 +211,10 @@ func (g *rebuilding) literalsOf(x int, isAllowed []bool) (list []Literal, always
 	return list, false
 }
 
-// addTable adds a table of the old formula over the roots of its variables, with the entries for the values that roots may still have. The
-// builder fails if these are more than maxEntries.
+// addTable adds a table of the old formula over the roots of its variables, which are functions of the roots. It has an entry for each
+// combination of values that the roots may still have. The builder fails if these are more than maxEntries.
 func (g *rebuilding) addTable(t Table) {
-	// The roots, and by root dims, its number of values, and scope, its new number.
+	// The roots. By root, dims has its number of values, and scope its number in the new formula (−1: it has one value).
 	var roots, dims, scope []int
 	size := 1
 	for _, v := range t.Scope {
@@ -250,9 +253,10 @@ func (g *rebuilding) addTable(t Table) {
 // maxEntries is the largest number of entries of a table in which variables were replaced.
 const maxEntries = 1 << 26
 
-// translate fills in rebuilt.Stands, the atoms of the original formula that each atom of the rebuilt one stands for, and adds atoms of
-// roots with one value to rebuilt.Fixed. r is the reduced formula before it was rebuilt. Value a of a root stands for itself, and for
-// the values that the root's functions have if the root has value a.
+// translate fills in rebuilt.StandsFor, the atoms of the original formula that each atom of the rebuilt one stands for. An atom states
+// that a variable has a value. Value a of a root stands for itself, and for the values that the root's functions have if the root has
+// value a. Atoms of roots with one value hold always: what they stand for goes to rebuilt.FixedAtoms. r is the reduced formula before it
+// was rebuilt.
 func (g *rebuilding) translate(r, rebuilt *Reduced) {
 	rebuilt.StandsFor = make([][]int32, rebuilt.Formula.Atoms())
 	for v, x := range g.rootOf {

@@ -70,13 +70,13 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 		r, err = join(ctx, r)
 	}
 
-	strengthened := 0 // rounds that asked about the formula as a whole
+	strengthened := 0 // rounds that asked about the formula as a whole (strengthen); their number is limited
 	for round := 0; err == nil && round < mostRounds; round++ {
 		s := &simplifier{f: r.Formula, prop: newPropagator(r.Formula), pace: p, workLimit: work, eliminated: make([]bool, len(r.Formula.Domains))}
 		s.strengthened = &strengthened
 		isLast := round == mostRounds-1
 		mayFindMore := s.runRound(isLast)
-		work -= s.prop.Work
+		work -= s.prop.Work // of this round, since each has a propagator of its own
 		if err = p.Err(); err != nil {
 			break
 		}
@@ -84,7 +84,7 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 			return r.unsatisfiable(workLimit - work), nil
 		}
 		if r, err = rebuild(ctx, r, s.result()); !mayFindMore || work <= 0 {
-			break
+			break // an error is looked at behind the loop
 		}
 	}
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *simplifier) runRound(isLast bool) bool {
 		return true
 	}
 
-	// Costly parts.
+	// Costly parts. All rounds together strengthen at most mostStrengthen times.
 	if *s.strengthened < mostStrengthen {
 		*s.strengthened++
 		if s.strengthen() {
@@ -187,8 +187,8 @@ type result struct {
 	eliminated []bool    // by variable: it was summed out
 }
 
-// result returns the findings of the round: the truth of all atoms, variables that are functions of others or summed out, and the
-// remaining clauses.
+// result returns the findings of the round: for each atom whether it is true (1), false (−1) or open (0), the variables that are functions
+// of others or summed out, and the remaining clauses. An atom states that a variable has a value; literal 2·a states atom a.
 func (s *simplifier) result() result {
 	r := result{replicas: s.replicas, eliminated: s.eliminated}
 	for a := range s.f.Atoms() {

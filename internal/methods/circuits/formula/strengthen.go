@@ -47,7 +47,7 @@ func (s *simplifier) strengthen() bool {
 	// One assignment, for which a large part of the work may be taken.
 	g.workEnd = s.workEndFor(strengthenShare)
 	g.questionLimit = (g.workEnd - s.prop.Work) / firstShare
-	if g.ask() < 0 { // there is none
+	if g.ask() < 0 { // there is none. If there is one, it is kept
 		return true
 	}
 
@@ -75,8 +75,9 @@ func (g *strengthener) isOver() bool {
 	return g.prop.Work >= g.workEnd || g.prop.IsContradictory || g.pace.Over(1) || g.unanswered > mostAssignments
 }
 
-// ask returns 1 if there is an assignment under the assumptions, −1 if there is none, and 0 if that was not found out within the work. It
-// keeps a new assignment in the place of the oldest one: as one bit of g.assignments[v] for each Boolean variable v.
+// ask returns 1 if there is an assignment under the assumptions, −1 if there is none, and 0 if that was not found out within the work of a
+// question (questionLimit). It keeps the latest mostAssignments assignments: for each of them, bit k of g.assignments[v] is the value of
+// Boolean variable v, where a new assignment takes the bit of the oldest one.
 func (g *strengthener) ask(assumptions ...sat.Literal) (verdict int) {
 	verdict = g.prop.Solve(min(g.questionLimit, max(g.workEnd-g.prop.Work, 1)), g.pace, assumptions...)
 	switch verdict {
@@ -102,7 +103,8 @@ func (g *strengthener) assignmentMask() uint64 {
 }
 
 // isImpossible reports whether no assignment has all of the given literals. It is false if one of the kept assignments has them, if a
-// search finds an assignment, or if that was not found out.
+// search finds an assignment that has them, or if the search's work was not enough. Bit k of g.assignments[v] is the value of Boolean
+// variable v in kept assignment k.
 func (g *strengthener) isImpossible(literals []sat.Literal) bool {
 	witnesses := g.assignmentMask() // the kept assignments that have the literals so far
 	for _, b := range literals {
@@ -131,8 +133,8 @@ func (g *strengthener) fixBackbone() {
 	}
 }
 
-// shortenClauses removes a literal from a clause if no assignment needs it to satisfy the clause: no assignment has all other literals of
-// the clause false.
+// shortenClauses removes a literal from a clause if no assignment needs it to satisfy the clause: no assignment of the formula has all
+// other literals of the clause false. g.prop keeps the clauses, and numbers the literals in another way in its solver (bit).
 func (g *strengthener) shortenClauses() {
 	for _, n := range g.longestFirst() {
 		if g.isOver() {
@@ -141,7 +143,7 @@ func (g *strengthener) shortenClauses() {
 		clause := slices.Clone(g.prop.clauses[n])
 		lengthBefore := len(clause)
 		for i := 0; i < len(clause) && len(clause) > 1; {
-			if g.isOver() || g.prop.value(clause[i]) > 0 {
+			if g.isOver() || g.prop.value(clause[i]) > 0 { // a literal that is known to be true: the clause is done with
 				break
 			}
 			othersFalse := make([]sat.Literal, 0, len(clause)-1)
@@ -151,7 +153,7 @@ func (g *strengthener) shortenClauses() {
 				}
 			}
 			if !g.isImpossible(othersFalse) {
-				i++
+				i++ // the literal stays
 				continue
 			}
 			clause = append(clause[:i], clause[i+1:]...) // the next literal has position i now
@@ -169,7 +171,7 @@ func (g *strengthener) shortenClauses() {
 // once.
 func (g *strengthener) mergeLiterals() {
 	seen := map[[2]sat.Literal]bool{}          // by the positive literals of two variables
-	for n := 0; n < len(g.prop.clauses); n++ { // the clauses that it adds have only pairs that were seen
+	for n := 0; n < len(g.prop.clauses); n++ { // testEquivalence adds clauses, which have only pairs that were seen
 		if g.prop.removed[n] {
 			continue
 		}
@@ -191,9 +193,9 @@ func (g *strengthener) mergeLiterals() {
 	}
 }
 
-// testEquivalence finds out whether two open literals are equivalent, or equivalent to each other's opposite, and adds clauses of two
-// literals that state it. The kept assignments tell which of the two is possible: the literals are equal in all of them, or different in
-// all of them. If they are neither, nothing is asked.
+// testEquivalence finds out whether literal k is equivalent to literal l or to the opposite of l, and adds clauses of two literals that
+// state it. The kept assignments tell which is possible: k and l are equal in all of them, or different in all of them. If neither is so,
+// the literals are not equivalent either way. Otherwise two questions decide: no assignment may have k and not l, or l and not k.
 func (g *strengthener) testEquivalence(k, l Literal) {
 	if g.prop.value(k) != 0 || g.prop.value(l) != 0 {
 		return

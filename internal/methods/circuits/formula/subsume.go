@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// subsume removes clauses that contain another clause. Also, if a clause contains ¬l and all literals but l of another clause that has l,
-// it removes ¬l from the former. It reports whether it has found any. It compares the shorter clauses first, and each clause that it has
-// shortened, too, within its share of the work. Source: N. Eén and A. Biere, Effective preprocessing in SAT through variable and clause
+// subsume removes clauses that contain another clause. If clause C has literal l, and clause D contains ¬l and all other literals of C,
+// it removes ¬l from D. It reports whether it has found any. It compares the shorter clauses first, and then the clauses that it has
+// shortened, within its share of the work. Source: N. Eén and A. Biere, Effective preprocessing in SAT through variable and clause
 // elimination (2005), section 4.
 func (s *simplifier) subsume() bool {
 	workEnd, workBefore := s.workEndFor(subsumeShare), s.prop.Work
@@ -36,7 +36,7 @@ func (s *simplifier) subsume() bool {
 
 		c := slices.Clone(s.prop.clauses[n])
 		hasFound = all.reduceSupersets(n, c, noFlip) || hasFound
-		for k := range c {
+		for k := range c { // with c[k] replaced by its opposite
 			clausesBefore := len(s.prop.clauses)
 			if all.reduceSupersets(n, c, k) {
 				hasFound = true
@@ -90,8 +90,10 @@ func (s *simplifier) canonical(l Literal) Literal {
 // noFlip tells reduceSupersets to replace no literal.
 const noFlip = -1
 
-// reduceSupersets looks for other clauses that contain clause n, whose literals are c, removes them, and reports whether there are any. If
-// flip is not noFlip, it looks for clauses that contain c with c[flip] replaced by its opposite, and removes only that opposite from them.
+// reduceSupersets uses clause n, whose literals are c, to reduce other clauses, and reports whether it has reduced any. If flip is
+// noFlip, it removes the clauses that contain all of c: they follow from c. Otherwise it looks for clauses that contain c with c[flip]
+// replaced by its opposite, and removes that opposite from them: resolution with c allows that. Signatures are sets of literals, hashed
+// to 64 bits.
 func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 	// The literals to look for, in canonical form, and which of them has the fewest clauses.
 	s := o.s

@@ -29,7 +29,7 @@ func (s *simplifier) vivify() bool {
 		if s.isOver(workEnd, &workBefore) {
 			break
 		}
-		if s.prop.removed[n] || len(s.prop.clauses[n]) < 3 {
+		if s.prop.removed[n] || len(s.prop.clauses[n]) < 3 { // shorter ones would be facts, which probing finds
 			continue
 		}
 		if shorter := s.neededLiterals(n); len(shorter) < len(s.prop.clauses[n]) {
@@ -40,12 +40,12 @@ func (s *simplifier) vivify() bool {
 	return hasFound
 }
 
-// neededLiterals returns literals of clause n that, as a clause, can replace it. With clause n left out, it assumes that the literals do
-// not hold, one after the other, and propagates each.
+// neededLiterals returns literals of clause n that, as a clause, can replace clause n. With clause n left out, it assumes that its
+// literals do not hold, one after the other, and propagates each assumption.
 //
 //   - If that leads to a contradiction, the literals so far are a clause that follows from the other clauses.
-//   - If the other clauses imply a literal, the literals so far, with this one, are such a clause.
-//   - If they refute a literal, it is not needed.
+//   - If propagation shows that a literal holds, the literals so far, with this one, are a clause that follows from the other clauses.
+//   - If propagation shows that a literal does not hold, it is not needed.
 func (s *simplifier) neededLiterals(n int) (needed []Literal) {
 	s.prop.askWithout(n, func() bool {
 		for _, l := range s.prop.clauses[n] {

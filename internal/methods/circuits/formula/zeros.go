@@ -33,9 +33,9 @@ type cover struct {
 	work          int       // comparisons so far
 }
 
-// excludeZeros adds clauses that exclude exactly those cells of a table that are 0. Each clause states that an assignment is outside of a
-// box of zeros (clauseOutside). Each box is as large as a search in bounded work makes it: few variables first, then more values. Boxes
-// that other boxes cover together are left out.
+// excludeZeros adds clauses that exclude exactly those cells of a table that are 0. A box is a set of cells: those with certain values on
+// some modes (axes). Each clause states that an assignment is outside of a box of zeros (clauseOutside). A search in bounded work makes
+// boxes large: over few variables first, then with more values. Boxes whose cells are all in other boxes are left out.
 func (b *builder) excludeZeros(scope, dims []int, data []float64) {
 	if !slices.Contains(data, 0) {
 		return
@@ -106,7 +106,7 @@ func newCover(dims []int, data []float64) *cover {
 		c.strides[k] = stride
 		stride *= dims[k]
 	}
-	if len(data) > coverWork/8/len(dims) {
+	if len(data) > coverWork/8/len(dims) { // to look 8 times at every value of every cell would take more
 		c.work = coverWork + 1
 		return c
 	}
@@ -130,9 +130,10 @@ func (c *cover) writeValues(cell int, values []int32) {
 // anyModes as a limit of modes allows any number of them.
 const anyModes = 3
 
-// growBox returns a box of zeros that contains a cell which is 0, over at most modeLimit modes, or any number for anyModes. The cell is
-// given by its value of each mode. ok is false if there is no such box. If the work is used up, the box is the cell alone, for anyModes
-// only.
+// growBox returns a box of zeros that contains the given cell, an entry of the table that is 0. The cell is given by its value of each mode
+// (axis). A box consists of all cells that have certain values on some modes, its own, at most modeLimit of them; anyModes allows any
+// number. ok is false if no such box is found. If coverWork is used up, the box is the cell alone, and ok is true for anyModes only, so
+// that calls with smaller limits come to nothing.
 func (c *cover) growBox(cell []int32, modeLimit int) (x box, ok bool) {
 	if c.work > coverWork {
 		modes := make([]int, len(cell))
@@ -152,7 +153,7 @@ func (c *cover) growBox(cell []int32, modeLimit int) (x box, ok bool) {
 	return x, true
 }
 
-// boxAround returns the box of all cells that have the values of the given cell on these modes.
+// boxAround returns the box of all cells that have the same values as the given cell on the given modes.
 func (c *cover) boxAround(cell []int32, modes []int) box {
 	x := box{modes: modes}
 	for _, k := range modes {
@@ -163,9 +164,9 @@ func (c *cover) boxAround(cell []int32, modes []int) box {
 	return x
 }
 
-// separatingModes returns modes such that each positive cell of the table differs in one of them from the given cell, which is 0. It
-// tries one mode, then two, and then a hitting set (hittingSet). ok is false if it finds no modes within modeLimit; anyModes allows any
-// number.
+// separatingModes returns modes such that each positive cell of the table differs in at least one of them from the given cell, which is
+// 0. It tries one mode, then two if modeLimit allows that, and then any number (hittingSet) if modeLimit is anyModes. ok is false if it
+// finds no modes within modeLimit.
 func (c *cover) separatingModes(cell []int32, modeLimit int) (modes []int, ok bool) {
 	// Sets of modes as bits. A table has at most 62 modes of two values or more.
 	c.work += len(c.positive) * len(cell)
@@ -201,8 +202,9 @@ func (c *cover) separatingModes(cell []int32, modeLimit int) (modes []int, ok bo
 	return c.hittingSet(differ), true
 }
 
-// hittingSet returns modes that hit all given sets of modes: each set has one of them. Bit k of a set stands for mode k. It chooses the
-// mode that is in most of the sets not yet hit, until all are hit. Then it leaves out the modes that the other ones make superfluous.
+// hittingSet returns modes that hit all given sets of modes: at least one of the modes is in each set. Bit k of a set stands for mode k. No
+// set may be empty. It chooses the mode that is in most of the sets not yet hit, until all are hit. Then it leaves out each mode without
+// which the others still hit all sets. c.work counts the sets that are looked at.
 func (c *cover) hittingSet(sets []uint64) (modes []int) {
 	var chosen uint64 // set of modes
 	for !c.hitsAll(sets, chosen) {
@@ -249,7 +251,7 @@ func (c *cover) hitsAll(sets []uint64, chosen uint64) bool {
 }
 
 // widen replaces the values of the box's k-th mode by all values with which the box still has no positive cell. It does so only if the
-// clause of the widened box is no longer than the clauses of one box for each value together.
+// clause of the widened box has at most as many literals as all clauses of the boxes that have one of these values each.
 func (c *cover) widen(x *box, k int) {
 	// The values at which no positive cell is in the box.
 	mode := x.modes[k]
@@ -265,7 +267,8 @@ positive:
 		values[p[mode]] = false
 	}
 
-	// With n values the clause has otherLiterals + d − n literals. One clause for each value would take n·(otherLiterals + 1).
+	// otherLiterals are the literals about the box's other modes. With n of d values of the mode, the clause has otherLiterals + d − n
+	// literals. One clause for each value would take n·(otherLiterals + 1).
 	otherLiterals := 0
 	for j, m := range x.modes {
 		if n, _ := countTrue(x.values[j]); j != k && n == 1 {
@@ -320,9 +323,10 @@ func (c *cover) countCells(x box, change int32) {
 	})
 }
 
-// withoutCovered returns the boxes that are needed to cover all cells: it leaves out boxes whose cells are all in other boxes, until the
-// work is used up. Boxes with long clauses are left out first. A box with a clause of one literal stays: it excludes a value, which
-// propagation uses at once.
+// withoutCovered returns the boxes that are needed to cover all cells: it leaves out boxes whose cells are all in other boxes, until twice
+// coverWork is used up. Boxes with long clauses are left out first. A box with a clause of one literal stays: it excludes a value, which
+// propagation uses at once. The clause of a box states that an assignment is outside of it: for each mode one literal if the box has one
+// value of the mode, and otherwise a literal for each value that the box does not have.
 func (c *cover) withoutCovered(boxes []box) []box {
 	clauseLength := func(x box) (n int) {
 		for k, m := range x.modes {
@@ -344,7 +348,7 @@ func (c *cover) withoutCovered(boxes []box) []box {
 	// Leave out a box if each of its cells is in another box that remains: boxesOf counts the remaining boxes of a cell.
 	isCovered := make([]bool, len(boxes)) // by other boxes
 	for _, i := range longestFirst {
-		if c.work > 2*coverWork || clauseLength(boxes[i]) == 1 {
+		if c.work > 2*coverWork || clauseLength(boxes[i]) == 1 { // all that follow have one literal, too
 			break
 		}
 		isCovered[i] = c.forEachCell(boxes[i], func(cell int) bool { return c.boxesOf[cell] > 1 })

@@ -18,9 +18,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// compileByElimination returns the circuit of a network along an elimination order of its simplified tables. It returns nil if the circuit
-// would be long, or if the tables have entries below 0 or beyond float64. Nothing is summed out beforehand: every term of the network is
-// one of the circuit.
+// compileByElimination returns the circuit of a network along an elimination order of its simplified tables. It returns nil and no error if
+// the circuit would be too large, or if the tables have entries below 0 or beyond float64. Simplification keeps all terms (Terms): nothing
+// is summed out beforehand, and every term of the network is one of the circuit.
 func compileByElimination(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, error) {
 	// The simplified tables, with all weights that are not 0 replaced by 1.
 	unweighted, err := withUnitWeights(net)
@@ -40,7 +40,7 @@ func compileByElimination(ctx context.Context, net *btn.Network, o Options) (*ci
 	}
 	e := simplified.Expression
 	order, ok, err := shortOrder(ctx, e, o.Work)
-	if err != nil || !ok {
+	if err != nil || !ok { // if only ok is false, the circuit would be too large
 		return nil, err
 	}
 
@@ -63,8 +63,8 @@ func compileByElimination(ctx context.Context, net *btn.Network, o Options) (*ci
 	return liftToNetwork(ctx, c, net, original, simplified, indices)
 }
 
-// shortOrder returns the min-fill order of an expression. ok is false if the width or the flops of the elimination are larger than
-// allowed for a circuit. work is a further limit on the flops; 0: none.
+// shortOrder returns the min-fill order of an expression. ok is false if the width or the flops of an elimination along it are larger than
+// a circuit may have (policy.UnrolledWidth, policy.UnrolledFlops). work is a further limit on the flops; 0: none.
 func shortOrder(ctx context.Context, e *sumproduct.Expression, work int64) (order []int, ok bool, err error) {
 	h := e.Hypergraph()
 	order, isNarrow, err := contractionorder.MinFillWithin(ctx, h, policy.UnrolledWidth, policy.UnrolledFlops)
@@ -109,7 +109,9 @@ func mapWeights(net *btn.Network, newWeight func(w float64) float64) (*btn.Netwo
 }
 
 // liftToNetwork returns circuit c, which is over indices of the simplified expression, as one over the variables of the network. original
-// is the network's expression before the simplification. Indices that decide no variable of the network become further variables.
+// is the network's expression before the simplification. simplified.Origin has, for each index of original, the index of the simplified
+// expression that decides it (below 0: none) and its value by the value of that index. Indices of the simplified expression that decide
+// no variable of the network become further variables.
 func liftToNetwork(
 	ctx context.Context, c *circuit.Circuit, net *btn.Network, original *sumproduct.Expression, simplified *preprocess.Result, indices []int,
 ) (*circuit.Compiled, error) {
@@ -119,7 +121,7 @@ func liftToNetwork(
 		leaf := l.addVariable(net.Variables[v].Domain)
 		origin := simplified.Origin[i]
 		for k, value := range origin.ValueOf { // the variable has this value if index origin.Index has the value k
-			if support := original.Support[i]; support != nil {
+			if support := original.Support[i]; support != nil { // evidence has left some values only
 				value = support[value]
 			}
 			if isFixed := origin.Index < 0 || dims[origin.Index] == 1; isFixed {
@@ -148,7 +150,8 @@ type lifting struct {
 	leaves  int       // the number of new leaves
 }
 
-// newLifting returns a lifting of a circuit over these indices that has no new variables yet.
+// newLifting returns a lifting of a circuit to other variables, which has no new variables yet. The circuit's variables are the given
+// indices; l.first has the first leaf of each, and l.factors will have, for each leaf, the leaves of new variables that replace it.
 func newLifting(dims, indices []int) *lifting {
 	l := &lifting{dims: dims, indices: indices, first: make([]int, len(dims))}
 	leaves := 0
@@ -174,7 +177,8 @@ func (l *lifting) setValue(index, a, leaf int) {
 	l.factors[k] = append(l.factors[k], int32(leaf))
 }
 
-// addFreeIndices adds a new variable for each index whose values imply no value of a new variable so far. hasNone is true if there is no
+// addFreeIndices adds a new variable for each index whose values imply no value of a new variable so far: l.factors has, for each leaf of
+// an index, the leaves of new variables that it implies, and those of the index's first value are none. hasNone is true if there is no
 // such index.
 func (l *lifting) addFreeIndices() (hasNone bool) {
 	hasNone = true
@@ -223,15 +227,16 @@ type unroller struct {
 	eliminated []bool  // by table
 }
 
-// unroll returns the circuit of an expression along an elimination order. indices are those of more than one value, in the order of the
-// circuit's variables. entry returns the node of entry k of table t.
+// unroll returns the circuit of an expression: an elimination along the order, in which the entries of tables are not numbers but nodes of
+// b. indices[v] is the index that variable v of the circuit stands for; only indices of more than one value have a variable. entry returns
+// the node of entry k of table t.
 //
 // Every sum decides on the index that is eliminated. The node of an entry that is not 0 is over the indices that were eliminated into its
 // table. So the circuit is smooth, decomposable and deterministic.
 func unroll(
 	ctx context.Context, e *sumproduct.Expression, b *circuit.Builder, indices, order []int, entry func(t, k int) circuit.Node,
 ) (circuit.Node, error) {
-	// Tables of nodes.
+	// Tables of nodes. u.look ends the work with the context; it counts the entries.
 	u := &unroller{dims: e.Dims, variable: make([]int, len(e.Dims)), b: b, look: pace.New(ctx), tablesOf: make([][]int, len(e.Dims))}
 	for v, i := range indices {
 		u.variable[i] = v
@@ -270,8 +275,8 @@ func (u *unroller) add(t nodeTable) {
 	u.eliminated = append(u.eliminated, false)
 }
 
-// eliminate replaces the tables that have index i by one table, which is their product summed over i. It returns false if the context
-// ended.
+// eliminate replaces the tables that have index i by one table of nodes, which is their product summed over i. Each sum decides on i: it
+// has the leaf of a value of i in each term. It returns false if the context has ended.
 func (u *unroller) eliminate(i int) (ok bool) {
 	// The tables that have i, and the scope of the result: all their other indices.
 	var factorTables []nodeTable

@@ -34,7 +34,7 @@ func (o Options) withDefaults() Options {
 		o.Memory = query.DefaultMemory
 	}
 	if o.Bytes <= 0 {
-		o.Bytes = o.Memory / 4
+		o.Bytes = o.Memory / 4 // of a circuit; the rest is for the search
 	}
 	return o
 }
@@ -80,7 +80,8 @@ func formulaOf(ctx context.Context, net *btn.Network, o Options) (*formula.Formu
 // search simplifies the formula of net and sums it by a search, which also builds a circuit.
 //
 // z is the sum under the weights of the network weighted; if weighted is nil, z is not wanted and means nothing. compiled is the circuit.
-// It is nil if o.NoCircuit is set, or if it is larger than allowed while z is wanted. work is that of simplification and search.
+// It is nil if o.NoCircuit is set. If the circuit is larger than allowed, compiled is nil when z is wanted, and otherwise there is an error
+// (CircuitOnly). work is the number of steps of simplification and search.
 func search(
 	ctx context.Context, net, weighted *btn.Network, o Options,
 ) (z scaled.Number, compiled *circuit.Compiled, work int64, err error) {
@@ -120,7 +121,7 @@ func search(
 
 	// The circuit over the variables of the network.
 	c, err := translator.finish(ctx, r.Root)
-	if errors.Is(err, circuit.ErrFull) {
+	if errors.Is(err, circuit.ErrFull) { // the circuit over more variables is larger than allowed
 		return r.Z.Mul(fixedWeight), nil, r.Stats.Work, nil
 	}
 	if err != nil {

@@ -137,9 +137,9 @@ func entryOf(t *sumproduct.Table, k int) scaled.Number {
 	return scaled.Make(t.Data[k], t.Exp[k])
 }
 
-// lift returns circuit c over other variables. Those of c are the symbols. The new ones are the variables of the network, then a variable
-// for each table with parameters, and last the indices that decide no variable of the network. isFunctional reports whether there is no
-// such index.
+// lift returns circuit c over other variables. Those of c are the symbols: the indices of several values, then a variable for each table
+// with parameters, whose values are the table's entries. The new variables are those of the network, then those of tables, and last a
+// variable for each index that decides no variable of the network. isFunctional reports whether there is no such index.
 func (s *symbols) lift(ctx context.Context, c *circuit.Circuit, net *btn.Network) (lifted *circuit.Circuit, isFunctional bool, err error) {
 	// Variables of the network.
 	l := newLifting(s.p.Dims, s.indices)

@@ -25,9 +25,10 @@ type translator struct {
 // atom is a value of a variable.
 type atom struct{ variable, value int }
 
-// newTranslator returns the translator from r to f, with an empty builder whose circuit may take that number of bytes. r.Stands has, for
-// each atom of G, the atoms of F that hold with it, and r.Fixed has the atoms of F that always hold. A variable of F is absent if it has no
-// atom in either.
+// newTranslator returns the translator from the simplified formula r, called G, to the original formula f, called F. Its builder is
+// empty, and the circuit may take the given number of bytes. An atom states that a variable has a value. r.StandsFor has, for each atom
+// of G, the atoms of F that hold with it, and r.FixedAtoms has the atoms of F that always hold. A variable of F is absent if it has no
+// atom in either list.
 func newTranslator(f *formula.Formula, r *formula.Reduced, bytes int64) *translator {
 	t := &translator{reduced: r, atoms: make([]atom, 0, f.Atoms())}
 	for v, d := range f.Domains {
@@ -42,8 +43,8 @@ func newTranslator(f *formula.Formula, r *formula.Reduced, bytes int64) *transla
 			isPresent[t.atoms[a].variable] = true
 		}
 	}
-	// An absent auxiliary variable was summed out. In the circuit it has one value, whose weight is 1, so the circuit's value stays the same.
-	// The links, which are the first variables, need nothing: if a link is absent, no assignment is left, and the circuit is 0.
+	// An absent auxiliary variable was summed out. In the circuit it has one value, whose weight is 1, so the circuit's value stays the
+	// same. The links, which are the first variables, need nothing: if a link is absent, no assignment is left, and the circuit is 0.
 	domains := slices.Clone(f.Domains)
 	for v := f.Links; v < len(domains); v++ {
 		if !isPresent[v] {
@@ -69,9 +70,10 @@ func (t *translator) product(atoms []int32) circuit.Node {
 	return t.builder.Product(leaves...)
 }
 
-// weights returns the weight of each atom of G, and fixed, the weight that all assignments have in common. The weight of an atom of G is
-// the product of the weights of the atoms of F that it stands for: those of the network's variables, and 1 for auxiliary variables. It
-// returns an error if a weight is below 0.
+// weights returns the weight of each atom of the simplified formula G, and fixed, the weight that all assignments have in common. An atom
+// states that a variable has a value. An atom of G stands for atoms of the original formula F, and its weight is the product of theirs: the
+// weights of values of the network's variables, and 1 for those of auxiliary variables. fixed is the product of the weights of the atoms
+// of F that are true in all assignments. The error is unsupported if a weight is below 0.
 func (t *translator) weights(net *btn.Network) (reduced []scaled.Number, fixed scaled.Number, err error) {
 	// The weights of F's atoms.
 	original := make([]scaled.Number, len(t.atoms)) // by atom of F

@@ -7,10 +7,13 @@ package sat
 // decision, since decisions have no reasons. If an earlier lemma has forced the decision, no literal of the level may remain. Then
 // the clause is a conflict of the levels below.
 
-// Analyse makes the lemma of the conflict that Propagate found: it resolves the conflict with the reasons of its literals of the current
-// level, until one literal of that level is left, the asserted one. If stopsEarly is set, this is the first such literal; else it goes on
-// until that is the opposite of the level's decision. It returns false if no literal of the level is left: then the lemma is a conflict of
-// the levels below, which can be analysed after CloseLevel.
+// Analyse makes s.lemma, the lemma of the conflict that Propagate found in s.conflict. It resolves the conflict with the reasons of its
+// literals of the current level, until one literal of that level is left: the asserted one, the lemma's first literal. If stopsEarly is
+// set, it stops as soon as one is left; else it goes on until that is the opposite of the level's decision. s.MetLiterals are the literals
+// that it has met.
+//
+// It returns false if no literal of the level is left. Then the lemma is a conflict of the levels below; it becomes s.conflict, to be
+// analysed after CloseLevel.
 func (s *Solver) Analyse(stopsEarly bool) (isAsserting bool) {
 	// The clause is s.lemma, which has literals of lower levels, and onLevel literals of the current level.
 	s.lemma, s.MetLiterals = s.lemma[:0], s.MetLiterals[:0]
@@ -34,7 +37,7 @@ func (s *Solver) Analyse(stopsEarly bool) (isAsserting bool) {
 			asserted = l.Not()
 			break
 		}
-		onLevel += s.resolve(v) - 1
+		onLevel += s.resolve(v) - 1 // the literal goes, and those of its reason come
 	}
 
 	s.minimise()
@@ -63,8 +66,9 @@ func (s *Solver) addToClause(l Literal) int {
 	return 0
 }
 
-// resolve replaces the literal of variable v in the clause by the other literals of its reason. It returns how many of these are new and of
-// the current level. If the reason is a learned clause, its mark falls to the number of levels that its literals have now.
+// resolve replaces the literal of variable v in the clause that is being resolved by the other literals of v's reason (addToClause). It
+// returns how many of them are new and of the current level. The mark of a learned clause is the number of levels of its literals: it falls
+// if the literals of the reason have fewer levels now. Marks of clauses of the formula are 0.
 func (s *Solver) resolve(v int32) (onLevel int) {
 	r := s.reason[v]
 	if isLiteralReason(r) {
@@ -78,14 +82,14 @@ func (s *Solver) resolve(v int32) (onLevel int) {
 			onLevel += s.addToClause(Literal(l))
 		}
 	}
-	if s.arena[clause+clauseMark] > 2 {
+	if s.arena[clause+clauseMark] > 2 { // neither a clause of the formula nor one whose mark is low already
 		s.arena[clause+clauseMark] = min(s.arena[clause+clauseMark], countLevels(s, c))
 	}
 	return onLevel
 }
 
-// minimise removes literals from the lemma that its other literals imply: all other literals of their reason were met in the analysis, or
-// are facts. Then it clears the marks of the variables that were met.
+// minimise removes literals from the lemma that follow from its others: those whose reason has, beside the literal itself, only literals
+// that the analysis has met, or facts (isImplied). Then it clears s.seen, the marks of the variables that were met.
 func (s *Solver) minimise() {
 	kept := 0
 	for _, l := range s.lemma {
@@ -100,7 +104,8 @@ func (s *Solver) minimise() {
 	}
 }
 
-// isImplied reports whether v has a reason, all of whose other variables were met or are facts.
+// isImplied reports whether the literal of variable v follows from others of the lemma: v has a reason, and all other variables of the
+// reason were met in the analysis (seen) or are facts (level 0).
 func (s *Solver) isImplied(v int32) bool {
 	r := s.reason[v]
 	if r == Decided || r == Fact {
@@ -131,8 +136,8 @@ func (s *Solver) arrange() {
 	}
 }
 
-// countLevels returns the number of different levels among the literals of a clause. s.stamps[level] is s.stamp if this count met the
-// level.
+// countLevels returns the number of different levels among the literals of a clause. s.stamp is a new number for each count:
+// s.stamps[level] is s.stamp if the present count has met the level.
 func countLevels[L ~int32](s *Solver, c []L) int32 {
 	s.stamp++
 	n := int32(0)
@@ -145,9 +150,9 @@ func countLevels[L ~int32](s *Solver, c []L) int32 {
 	return n
 }
 
-// Learn adds the lemma to the clauses, and returns the reason of its first literal, which it implies once the current level is closed. A
-// lemma of one literal becomes a fact. One of two literals is not added if such lemmas take a quarter of the memory for learned clauses:
-// its reason is a literal and needs no clause.
+// Learn adds the lemma to the clauses. Once the current level is closed, the lemma implies its first literal; Learn returns the reason for
+// that assignment. A lemma of one literal becomes a fact. If lemmas of two literals take a quarter of the memory for learned clauses, no
+// more of them are added: their reason is the other literal, and needs no clause.
 func (s *Solver) Learn() int32 {
 	if len(s.lemma) == 1 {
 		s.facts = append(s.facts, s.lemma[0])
@@ -159,7 +164,7 @@ func (s *Solver) Learn() int32 {
 		}
 		s.pairs++
 		s.LearnedBytes += learnedBytes
-		return s.Attach(s.lemma, 0)
+		return s.Attach(s.lemma, 0) // lemmas of two literals are never forgotten, as clauses of the formula
 	}
 	r := s.Attach(s.lemma, countLevels(s, s.lemma))
 	s.learned = append(s.learned, reasonClause(r))

@@ -19,10 +19,11 @@ func (s *Solver) bytesOf(clause int32) int64 {
 // LearnedCount returns the number of learned clauses of three literals and more that are not forgotten.
 func (s *Solver) LearnedCount() int { return len(s.learned) }
 
-// Forget drops about half of the learned clauses if there are LearnedLimit of them, and more if they take more than LearnedBytesLimit
-// bytes, until they take half of that. The clauses of the most levels go first, and of equal ones the older. Reasons of literals on the
-// trail stay, and clauses of at most learnedLevels stay if the memory allows it. The remaining clauses move together. Time: linear in all
-// clauses, once in thousands of conflicts, or in as many bytes.
+// Forget drops learned clauses if there are LearnedLimit of them, or if they take more than LearnedBytesLimit bytes. It drops those of the
+// half with the most levels; if they take too many bytes, it goes on until they take half of LearnedBytesLimit. Of clauses with equally
+// many levels the older ones go first. Reasons of literals on the trail stay. Clauses of at most learnedLevels levels stay if the memory
+// allows it. The remaining clauses move together in the arena. Time: linear in all clauses, once in thousands of conflicts, or in as many
+// bytes.
 func (s *Solver) Forget() {
 	isFull := s.LearnedBytes > s.LearnedBytesLimit
 	if len(s.learned) < s.LearnedLimit && !isFull {
@@ -71,8 +72,8 @@ func (s *Solver) compact(dropped map[int32]bool) map[int32]int32 {
 	return moved
 }
 
-// relocate replaces the positions of clauses in watches, reasons and the list of learned clauses by those in moved, and removes clauses
-// that are not in it, which were dropped.
+// relocate replaces the positions of clauses in watches, reasons and the list of learned clauses by their new positions, moved by old
+// position. Clauses without a new position were dropped: it removes them from watches and the list. No reason was dropped.
 func (s *Solver) relocate(moved map[int32]int32) {
 	s.hasMoved = true
 	for l, list := range s.watches {

@@ -20,8 +20,8 @@ type Satisfier struct {
 	phase   []bool // by variable: the value it had last
 	restart int    // conflicts until the first restart
 
-	// The queue of variables, in the order in which conflicts met them last: a doubly linked ring, in which entry n, the number of variables,
-	// is before the first and after the last one.
+	// The queue of variables, in the order in which conflicts met them last: a doubly linked ring, in which entry n, the number of
+	// variables, is before the first and after the last one.
 	before, after []int32
 	stampOf       []int64 // by variable: the clock when it came to the end of the queue
 	clock         int64
@@ -29,7 +29,7 @@ type Satisfier struct {
 }
 
 // NewSatisfier returns a satisfier without clauses. Group g has the variables first[g] ≤ v < first[g+1]. Exactly one variable of a group
-// of several is true.
+// of several is true. Decisions take variables from a queue, a doubly linked ring (before, after).
 func NewSatisfier(first []int32) *Satisfier {
 	n := first[len(first)-1]
 	s := &Satisfier{
@@ -39,7 +39,7 @@ func NewSatisfier(first []int32) *Satisfier {
 
 	// The queue of variables: first the ring has only the entry n, then each variable goes to its end.
 	s.before[n], s.after[n] = n, n
-	for v := n - 1; v >= 0; v-- {
+	for v := n - 1; v >= 0; v-- { // variable 0 at the end, where decisions begin
 		s.before[v], s.after[v] = v, v
 		s.moveToEnd(v)
 	}
@@ -79,8 +79,10 @@ func (s *Satisfier) Add(c ...Literal) int32 {
 	return Fact
 }
 
-// Backtrack closes all levels above the given one. Variables that lose their values remember them (phase), and the cursor moves on to those
-// that are behind it in the queue.
+// Backtrack closes all levels above the given one. Each variable that loses its value remembers it in s.phase.
+//
+// Decisions take variables from the end of the queue, beginning at s.cursor: all variables after the cursor have values. The stamps in
+// s.stampOf rise along the queue. So a variable after the cursor that loses its value becomes the cursor.
 func (s *Satisfier) Backtrack(level int32) {
 	for s.depth() > level {
 		start := s.marks[s.depth()-1] // of the level on the trail
@@ -121,7 +123,7 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (
 		return -1
 	}
 	workEnd, workBefore := s.Work+work, s.Work
-	conflicts, restart := 0, s.restart // conflicts since the last restart, and how many there are until the next one
+	conflicts, restart := 0, s.restart // conflicts since the last restart, and the number of them at which to restart
 	for {
 		if !s.Propagate() {
 			if s.depth() == 0 {
@@ -139,7 +141,7 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (
 			return 0
 		}
 
-		if conflicts >= restart {
+		if conflicts >= restart { // begin anew, with what was learned; the next time after half as many conflicts more
 			conflicts, restart = 0, restart+restart/2+1
 			s.Backtrack(0)
 			s.Forget()
@@ -155,8 +157,10 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (
 	}
 }
 
-// decide returns the literal to decide on, with the verdict 0: the first assumption that is open, or else the open variable that the latest
-// conflict has met, with the value that it had last. The verdict is −1 if an assumption is false, and 1 if all variables have values.
+// decide returns the literal to decide on, with the verdict 0. It is the first assumption that is open. If all assumptions are true, it is
+// about the last open variable of the queue, to whose end the variables move that a conflict has met, and has the value that the variable
+// had last (phase). The verdict is −1 if an assumption is false, and 1 if all variables have values. len(s.phase), the entry of the ring
+// between the last and the first variable, ends the walk from the cursor.
 // Source: A. Biere and A. Fröhlich, Evaluating CDCL variable scoring schemes (SAT 2015).
 func (s *Satisfier) decide(assumptions []Literal) (l Literal, verdict int) {
 	for _, l := range assumptions {
@@ -168,7 +172,7 @@ func (s *Satisfier) decide(assumptions []Literal) (l Literal, verdict int) {
 		}
 	}
 	for ; s.cursor < int32(len(s.phase)); s.cursor = s.before[s.cursor] {
-		s.Work += 4
+		s.Work += 4 // a step of the walk counts as 4 literals
 		if l := positive(s.cursor); s.Value[l] == 0 {
 			if s.phase[s.cursor] {
 				return l, 0
@@ -179,11 +183,12 @@ func (s *Satisfier) decide(assumptions []Literal) (l Literal, verdict int) {
 	return 0, 1
 }
 
-// resolveConflict learns the lemma of a conflict, goes back to the lowest level at which it implies its first literal, and assigns that.
-// The variables that the analysis has met move to the end of the queue, in their order.
+// resolveConflict learns the lemma of a conflict, goes back to the lowest level at which the lemma implies its first literal, and assigns
+// that literal. That level is the one of the lemma's second literal, or 0 if there is none. The variables that the analysis has met move
+// to the end of the queue of decisions and keep their order, which is that of their stamps.
 func (s *Satisfier) resolveConflict() {
 	const stopsEarly = true
-	s.Analyse(stopsEarly)
+	s.Analyse(stopsEarly) // writes s.lemma and s.MetLiterals
 	slices.SortFunc(s.MetLiterals, func(k, l Literal) int { return cmp.Compare(s.stampOf[k.Variable()], s.stampOf[l.Variable()]) })
 	for _, l := range s.MetLiterals {
 		s.moveToEnd(l.Variable())
@@ -196,8 +201,9 @@ func (s *Satisfier) resolveConflict() {
 	s.Assign(s.lemma[0], reason)
 }
 
-// moveToEnd moves a variable to the end of the queue, a doubly linked ring with before and after. Entry len(s.phase) of the ring is between
-// its last and its first variable.
+// moveToEnd moves a variable to the end of the queue of decisions and gives it the next stamp. The queue is a doubly linked ring:
+// s.before and s.after. Entry len(s.phase) of the ring, the number of variables, is between its last and its first variable. All
+// variables after s.cursor have values; the caller sees to it that this holds for v at the end (Backtrack moves the cursor back).
 func (s *Satisfier) moveToEnd(v int32) {
 	// Unlink v.
 	if s.cursor == v {

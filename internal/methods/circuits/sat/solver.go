@@ -113,7 +113,7 @@ func New(first []int32) *Solver {
 	n := first[groups]
 	s := &Solver{
 		first: first, group: make([]int32, n), hasGroup: make([]bool, n), TrueMember: make([]int32, groups),
-		Value: make([]int8, 2*n), level: make([]int32, n), reason: make([]int32, n),
+		Value: make([]int8, 2*n), level: make([]int32, n), reason: make([]int32, n), // a variable has two literals
 		Implies: make([][]Literal, 2*n), watches: make([][]watch, 2*n), seen: make([]bool, n), stamps: make([]int32, n+1),
 		LearnedLimit: learnedFirst, LearnedBytesLimit: math.MaxInt64,
 	}
@@ -133,9 +133,10 @@ func New(first []int32) *Solver {
 	return s
 }
 
-// Attach adds a clause of two or more literals to propagation, and returns the reason of its first literal if the clause implies that. If
-// some of its literals are false, the second one must have the highest level of all but the first. mark is 0 for a clause of the formula,
-// and otherwise the number of levels of its literals.
+// Attach adds a clause of two or more literals to propagation. It returns the reason of the clause's first literal, for the case that the
+// clause implies it. If some literals are false, the second one must have the highest level of all but the first. mark is 0 for a clause of
+// the formula, and otherwise the number of levels of its literals. A clause of two literals is kept as implications; a longer one has its
+// length, mark and literals in s.arena.
 func (s *Solver) Attach(c []Literal, mark int32) int32 {
 	if len(c) == 2 {
 		reason := literalReason(c[1].Not())
@@ -166,8 +167,9 @@ func (s *Solver) Reattach(c []Literal, reason int32) {
 	s.watches[b] = append(s.watches[b], watch{clause, a})
 }
 
-// Detach removes a clause from propagation. c has its literals, and reason is the result of Attach for it. The clause must not be the
-// reason of a literal of the trail. It panics if clauses were forgotten (Forget), since others have moved in the arena then.
+// Detach removes a clause from propagation. c has its literals, and reason is the result of Attach for it: a literal for a clause of two
+// literals, which is kept as two implications, otherwise the clause's position in the arena. The clause must not be the reason of a literal
+// of the trail. It panics if clauses were forgotten (Forget), since the remaining ones have moved in the arena then.
 func (s *Solver) Detach(c []Literal, reason int32) {
 	if s.hasMoved {
 		panic("sat: a clause is to be detached after others were forgotten")
@@ -201,7 +203,8 @@ func (s *Solver) depth() int32 { return int32(len(s.marks)) }
 // OpenLevel starts a new level. CloseLevel takes back all that is assigned from here on.
 func (s *Solver) OpenLevel() { s.marks = append(s.marks, int32(len(s.Trail))) }
 
-// Assign makes an open literal true on the current level, or on level 0 if the reason is Fact, and puts it on the trail.
+// Assign makes an open literal true on the current level, or on level 0 if the reason is Fact, and puts it on the trail. If the literal
+// is a value of a group, s.TrueMember has the value's place in the group.
 func (s *Solver) Assign(l Literal, reason int32) {
 	s.Value[l] = 1
 	s.Value[l.Not()] = -1
@@ -279,7 +282,8 @@ func (s *Solver) propagateBinary(l Literal) bool {
 	return true
 }
 
-// imply assigns literal m, which follows from l, unless it is true already. It returns false on a conflict: m is false.
+// imply assigns literal m, which follows from the true literal l, unless m is true already. If m is false, it returns false and sets
+// s.conflict to the clause "not l, or m".
 func (s *Solver) imply(l, m Literal) bool {
 	switch s.Value[m] {
 	case 0:
@@ -291,9 +295,11 @@ func (s *Solver) imply(l, m Literal) bool {
 	return true
 }
 
-// propagateLong visits the clauses of three or more literals that watch the opposite of the true literal l. Each clause watches its first
-// two literals. It gets another watch instead of the false one, if it has a literal that is not false. Else its other watch is true, or
-// becomes true, or is false, which is a conflict: it returns false.
+// propagateLong visits the clauses of three or more literals that watch the opposite of the true literal l, which is false now. Each clause
+// watches its first two literals. If another literal of the clause is not false, the clause watches that one instead (rewatch). If not, the
+// clause's other watch must be true: it is so already, it is assigned, or it is false. The last is a conflict: propagateLong returns false.
+//
+// A watch has a blocker, some literal of the clause: if that is true, the clause needs no look.
 func (s *Solver) propagateLong(l Literal) bool {
 	falsified := l.Not()
 	list := s.watches[falsified]
@@ -325,7 +331,7 @@ func (s *Solver) propagateLong(l Literal) bool {
 			s.Assign(first, clauseReason(w.clause))
 		case -1:
 			s.setConflict(c)
-			kept += copy(list[kept:], list[i+1:])
+			kept += copy(list[kept:], list[i+1:]) // the clauses not visited yet
 			s.watches[falsified] = list[:kept]
 			return false
 		}
@@ -334,8 +340,8 @@ func (s *Solver) propagateLong(l Literal) bool {
 	return true
 }
 
-// rewatch moves a literal of clause c that is not false to its second place, which the clause watches. c has the literals and clause their
-// position in the arena. It returns false if all literals from the third on are false.
+// rewatch replaces the second literal of a clause, which the clause watches and which is false, by one from the third on that is not false.
+// c has the literals, and clause is their position in the arena. It returns false if all literals from the third on are false.
 func (s *Solver) rewatch(c []int32, clause int32) bool {
 	for k := 2; k < len(c); k++ {
 		if l := Literal(c[k]); s.Value[l] >= 0 {
