@@ -26,8 +26,9 @@ type Options struct {
 // maxTies bounds the assignments of nearly the largest weight that are compared.
 const maxTies = 256
 
-// eliminateSlice eliminates one slice of p.Terms along a path with these steps: by maxima for the most probable assignment, else by sums.
-// It writes the values of the indices that the slice fixes to termValues, by index. The Run can be gone back through.
+// eliminateSlice eliminates one slice of p.Terms along a path. steps are those of the path: they sum or maximise over indices. Indices in
+// no table are maximised over for the most probable assignment, else summed. It writes the values of the indices that the slice fixes to
+// termValues, by index. The result keeps all tables, so that one can go back from the total to assignments.
 func (p *Prepared) eliminateSlice(
 	ctx context.Context, path *Path, steps []buckets.Step, slice int64, termValues []int, o Options,
 ) (*buckets.Run, error) {
@@ -41,9 +42,10 @@ func (p *Prepared) eliminateSlice(
 // Best returns the most probable assignment of the slices o.From ≤ s < o.To, and the next ones if o.Best asks for more than one. It
 // returns nil if all terms of the slices are 0.
 //
-// Assignments are a tie if their weights are equal up to the rounding of their factors' entries. Of a tie it returns the smallest one in
-// the order of the variables. If more than maxTies terms are that close to the best in logarithms, it compares only as many, those that
-// the path meets first. Unique says that there is no tie, and that all terms close to the best were compared.
+// Assignments are tied if their weights are equal up to the rounding of their factors' entries. Of tied assignments it returns the
+// smallest in the order of the variables. The terms whose logarithms are within slack of the largest are compared; if there are more than
+// maxTies of them, only maxTies, those that the path meets first. Unique says that nothing is tied with the best, and that all such terms
+// were compared.
 func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found, error) {
 	steps, err := p.steps(ctx, path)
 	if err != nil {
@@ -73,7 +75,7 @@ func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found,
 			}
 		}
 
-		best = best.Better(found)
+		best = best.Better(found) // the heavier one, with the next best ones of both
 		if o.Best < 2 {
 			lnNeeded = max(lnNeeded, lnLargest)
 		} else if best.Shorten(o.Best); !best.All {
@@ -83,8 +85,9 @@ func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found,
 	return best, nil
 }
 
-// addOthers adds the count next best assignments of a slice to best, its best one. r is the run of the slice, which fixes the indices
-// sliced to their values in fixed. Terms whose logarithms differ by at most slack are compared by their weights.
+// addOthers adds the count next best assignments of a slice to best, the best one of the slice. r is the run of the slice, which fixes the
+// indices in sliced to their values in fixed. Terms whose logarithms differ by at most slack are compared by their weights, so Largest may
+// return more terms than it is asked for.
 func (p *Prepared) addOthers(
 	ctx context.Context, best *btn.Found, count int, r *buckets.Run, fixed, sliced []int, slack float64,
 ) error {
@@ -108,8 +111,12 @@ func (p *Prepared) addOthers(
 }
 
 // slack bounds the rounding difference of two computed logarithms of the same term. ln is the logarithm, and steps are those of the
-// elimination that computed it. Each step and table adds a rounding, relative to the sum of the magnitudes of all summands; the
-// simplification adds p.rounding.
+// elimination that computed it. With size, the sum of the magnitudes of all summands of the logarithm:
+//
+//	2 roundings for each table and each step, and 8 more, each at most size · 2^-53
+//	the roundings of the logarithms themselves, 4 · 2^-53 each
+//	2 · p.rounding · 2^-53 for the simplification
+//	tieWidth for the rounding of the entries
 func (p *Prepared) slack(steps []buckets.Step, ln float64) float64 {
 	size := math.Abs(ln) // sum of magnitudes
 	if !p.expression.Scale.IsZero() {
@@ -122,7 +129,8 @@ func (p *Prepared) slack(steps []buckets.Step, ln float64) float64 {
 	return (size*roundings+2*p.rounding+4*roundings)*0x1p-53 + p.tieWidth()
 }
 
-// largestExponent returns the exponent of two of the largest entry of a table, 0 if all entries are 0.
+// largestExponent returns the exponent of two of the largest entry of a table, 0 if all entries are 0. Entries have exponents of their
+// own if t.Exp is not nil.
 func largestExponent(t *sumproduct.Table) float64 {
 	if t.Exp == nil {
 		largest, _, _ := floats.Extent(t.Data)
@@ -140,8 +148,10 @@ func largestExponent(t *sumproduct.Table) float64 {
 	return float64(largest)
 }
 
-// bestOfSlice returns the best assignment of a slice by exact weights: of the terms whose logarithm is at most slack below the largest
-// one. Of tied weights it is the smallest assignment. r is the run of the slice, which fixes the indices sliced to their values in fixed.
+// bestOfSlice returns the best assignment of a slice. r, the run of the slice, has computed logarithms of its terms; the terms at most
+// slack below the largest logarithm, maxTies of them at most, are compared by weights that are computed more precisely. Weights that agree
+// within the rounding of the entries (tieWidth) are tied: of the tied assignments it returns the smallest one. The slice fixes the indices
+// in sliced to their values in fixed.
 func (p *Prepared) bestOfSlice(
 	ctx context.Context, r *buckets.Run, fixed, sliced []int, slack float64,
 ) (*btn.Found, error) {
@@ -158,7 +168,7 @@ func (p *Prepared) bestOfSlice(
 		for _, i := range sliced {
 			termValues[i] = fixed[i]
 		}
-		values[k] = p.assignment(termValues, indexValues)
+		values[k] = p.assignment(termValues, indexValues) // writes indexValues, too
 		weights[k] = weightOf(p.expression, indexValues)
 		if weights[k].Cmp(weights[heaviest]) > 0 {
 			heaviest = k
@@ -196,7 +206,7 @@ func isClose(a, b *big.Float, width float64) bool {
 	return gap.Abs(gap).Cmp(new(big.Float).Mul(b, big.NewFloat(width))) <= 0
 }
 
-// weightOf returns the product of the scale and the tables of an expression, at values of their indices, to 192 bits.
+// weightOf returns the product of the scale and the tables of an expression, at the given values of all indices, to 192 bits.
 func weightOf(e *sumproduct.Expression, values []int) *big.Float {
 	const precision = 192
 	w := new(big.Float).SetPrec(precision).SetFloat64(e.Scale.Mant)
@@ -224,9 +234,10 @@ func scaledNumber(x *big.Float) scaled.Number {
 	return scaled.Make(f, int64(exp))
 }
 
-// Draw draws n assignments from the slices o.From ≤ s < o.To with their probabilities, nil if all terms are 0. Slice s replaces each draw
-// of the slices before with probability Z_s / (Z of all slices up to s), so that in the end each draw is of a slice in proportion to its
-// Z. Every slice and draw has a random stream of its own.
+// Draw draws n assignments from the slices o.From ≤ s < o.To with their probabilities. It returns nil if all terms are 0. Each draw is
+// kept or replaced slice by slice: slice s replaces it with probability Z_s / (Z of all slices up to s). So in the end the probability
+// that it is of a slice is in proportion to the slice's Z. Every pair of slice and draw has a random stream of its own. drawn.Weight is
+// the sum of Z.
 func (p *Prepared) Draw(
 	ctx context.Context, path *Path, n int, seed uint64, o Options,
 ) (*btn.Drawn, error) {

@@ -29,8 +29,8 @@ func PreparedOf(ctx context.Context, p *problem.Problem, ask btn.Ask, set []int)
 	return problem.Form(ctx, p, key, nil, func() (*Prepared, error) { return Prepare(ctx, p.Net, ask, set, p.Memory) })
 }
 
-// Contract implements contraction.Contractor: it eliminates the slices of the part along its path, and finds or draws assignments on the
-// way back. The value has no share of Z.
+// Contract implements contraction.Contractor: it eliminates the slices p.From ≤ s < p.To along the path, and finds or draws assignments on
+// the way back. The value has no share of Z.
 func (p *Descent) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := query.CheckSet(contraction.Domains(instance.Net), want.Map); err != nil {
 		return btn.Value{}, err

@@ -19,9 +19,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// sumOutHidden returns e with hidden indices summed out of the tables that have them: all indices but variables and counters, which
-// follow from the variables. They are the numbers of terms of CP and symmetric tensors. For the most probable assignment all are summed
-// out, otherwise only those whose tables have entries below 0. The result shares tables with e.
+// sumOutHidden returns e with hidden indices summed out of the tables that have them. An index is hidden if it is neither a variable of the
+// network nor a counter, whose value follows from the variables: it stands for the number of a term of a CP or symmetric tensor. For the
+// most probable assignment all hidden indices are summed out. Otherwise only those are whose tables have entries below 0, or are connected
+// with such tables by hidden indices. The result shares tables with e.
 func sumOutHidden(
 	ctx context.Context, e *sumproduct.Expression, ask btn.Ask, memory int64,
 ) (*sumproduct.Expression, error) {
@@ -36,9 +37,10 @@ func sumOutHidden(
 	return sumOutIndices(ctx, e, hidden, sumsAll, memory)
 }
 
-// SumOutSigned returns e with hidden indices summed out of the tables that have entries below 0. Hidden are the indices that are not among
-// variables; numbers below 0 in variables are skipped. The sums mostly have one sign, as those of clauses have. It returns e itself if the
-// sums leave float64. Errors: over_budget if their tables do not fit memory bytes; the context's.
+// SumOutSigned returns e with hidden indices summed out of the tables that have entries below 0, and of the tables that hidden indices
+// connect with these. An index is hidden if it is not among variables; variables may contain −1, which stands for no index. The sums
+// mostly have one sign, as those of clauses have. It returns e itself if a sum is beyond the range of float64. Errors: over_budget if the
+// tables of the sums do not fit memory bytes; the context's.
 func SumOutSigned(
 	ctx context.Context, e *sumproduct.Expression, variables []int, memory int64,
 ) (*sumproduct.Expression, error) {
@@ -51,9 +53,9 @@ func SumOutSigned(
 			hidden[i] = false
 		}
 	}
-	const sumsAll = false
+	const sumsAll = false // only groups of connected tables in which one has an entry below 0
 	out, err := sumOutIndices(ctx, e, hidden, sumsAll, memory)
-	if err == nil && hasExponents(out) {
+	if err == nil && hasExponents(out) { // exponents that float64 does not hold
 		return e, nil
 	}
 	return out, err
@@ -86,8 +88,8 @@ func sumOutIndices(
 		for _, i := range group.indices {
 			out.Dims[i] = 1
 		}
-		out.Scale = out.Scale.Mul(power)
-		memory -= int64(8 * len(table.Data))
+		out.Scale = out.Scale.Mul(power)     // the sums are table times power
+		memory -= int64(8 * len(table.Data)) // the table stays: 8 bytes an entry
 		switch {
 		case len(table.Scope) > 0:
 			out.Tables = append(out.Tables, table)
@@ -122,7 +124,7 @@ func connectedGroups(e *sumproduct.Expression, hidden []bool) []group {
 		}
 	}
 
-	// Each index that is in no group yet starts one, which grows by the indices of the tables of its indices.
+	// Each hidden index that is in no group yet starts one. A group grows: the tables of its indices join it, and their hidden indices.
 	var groups []group
 	isGrouped, isTableGrouped := make([]bool, len(e.Dims)), make([]bool, len(e.Tables))
 	for first := range e.Dims {
@@ -165,8 +167,8 @@ const (
 	minWideRatio = 0x1p-40
 )
 
-// sumOut sums the group's indices out of the product of its tables. An entry of the result is that of table times power, a power of two.
-// Entries in which digits cancel are computed once more, exactly. If products leave the range of float64, it computes with wide numbers.
+// sumOut sums the group's indices out of the product of its tables. The result is table times power, a power of two. Entries in which
+// digits cancel are computed once more, exactly. If products leave the range of float64, it computes with wide numbers.
 func (g group) sumOut(
 	ctx context.Context, e *sumproduct.Expression, memory int64,
 ) (table sumproduct.Table, power scaled.Number, err error) {
@@ -177,7 +179,7 @@ func (g group) sumOut(
 	}
 	steps, scope := g.eliminationSteps(sub)
 	cost := buckets.Price(e.Dims, steps)
-	if 3*cost.Bytes > float64(memory) {
+	if 3*cost.Bytes > float64(memory) { // the sums, those of absolute values, and the absolute values themselves
 		return table, power, g.overBudget(e, scope, 3*cost.Bytes, memory)
 	}
 
@@ -200,8 +202,10 @@ func (g group) overBudget(e *sumproduct.Expression, scope []int, bytes float64, 
 			"budget is %d bytes", sumproduct.ErrOverBudget, factorName(e, scope), bytes, memory)
 }
 
-// sumInFloats sums the group's indices out in float64, along these steps; sub has the tables of the group. An entry of the result is that
-// of out times power. Errors: sumproduct.ErrSpan if products may leave the range of float64.
+// sumInFloats sums the group's indices out in float64, along the steps of an elimination. sub has the tables of the group. The result is
+// out times power, a power of 2. If sub has entries below 0, each sum is compared with the sum of its terms' absolute values; a sum that is
+// much smaller has lost digits by cancellation and is computed once more, exactly. Errors: sumproduct.ErrSpan if products may leave the
+// range of float64.
 func (g group) sumInFloats(
 	ctx context.Context, sub *sumproduct.Expression, steps []buckets.Step,
 ) (out sumproduct.Table, power scaled.Number, err error) {
@@ -216,13 +220,13 @@ func (g group) sumInFloats(
 	if err != nil {
 		return out, power, err
 	}
-	shift := int(absExp - exp)
+	shift := int(absExp - exp) // entries of abs are in units of 2^absExp, those of out in units of 2^exp
 	for k, x := range out.Data {
 		absSum := math.Ldexp(abs.Data[k], shift)
 		if absSum == 0 || math.Abs(x) >= minRatio*absSum { // no digits have cancelled
 			continue
 		}
-		if k&63 == 0 && ctx.Err() != nil {
+		if k&63 == 0 && ctx.Err() != nil { // looks at the context now and then: exact sums are slow
 			return out, power, ctx.Err()
 		}
 		sum := exactSum(sub, g.indices, valuesAt(sub.Dims, out.Scope, k))
@@ -235,8 +239,9 @@ func (g group) sumInFloats(
 // maxShift bounds the exponents of numbers whose sums are computed without rounding.
 const maxShift = 1 << 16
 
-// sumInWide sums the group's indices out in wide numbers, along these steps; sub has the tables of the group. An entry of the result is
-// that of out times power. The error is unsupported if digits cancel in an entry whose numbers are too far apart for an exact sum.
+// sumInWide sums the group's indices out in wide numbers, which have more digits than float64, along the steps of an elimination. sub has
+// the tables of the group. The result is out times power, which is 1: the entries of out have exponents. The error is unsupported if digits
+// cancel in an entry whose numbers have exponents too large for an exact sum.
 func (g group) sumInWide(
 	ctx context.Context, sub *sumproduct.Expression, steps []buckets.Step,
 ) (out sumproduct.Table, power scaled.Number, err error) {
@@ -249,7 +254,7 @@ func (g group) sumInWide(
 		return scaledTable(scope, sums), scaled.One, err
 	}
 
-	// Sums whose terms have both signs: those that are small against the sum of the absolute terms are computed anew, exactly.
+	// Sums whose terms have both signs: those that are less than minWideRatio of the sum of the absolute terms are computed anew, exactly.
 	abs, _, err := wide.Table(ctx, sub.Absolute(), plan)
 	if err != nil {
 		return out, power, err
@@ -273,11 +278,11 @@ func (g group) sumInWide(
 // exponentBound returns a bound of the absolute exponent of any product of entries: the sum over the tables of their largest ones.
 func exponentBound(e *sumproduct.Expression) (sum int64) {
 	for _, t := range e.Tables {
-		largest := int64(1100) // of a float64 itself
+		largest := int64(1100) // bounds the exponents of float64, −1074 to 1023; a table with exponents adds to these
 		for _, x := range t.Exp {
 			largest = max(largest, x, -x)
 		}
-		sum += min(largest, math.MaxInt32)
+		sum += min(largest, math.MaxInt32) // so that the sum does not overflow
 	}
 	return sum
 }
@@ -301,20 +306,22 @@ func valuesAt(dims, scope []int, k int) []int {
 	return values
 }
 
-// eliminationSteps returns the steps that sum the group's indices out of the tables of e, one by one, and the scope of the last table.
-// The next index is always the one whose sum is the smallest table. Step n makes table len(e.Tables) + n.
+// eliminationSteps returns the steps that sum the group's indices out of the tables of e, one by one, and the scope of the last table. A
+// step replaces the tables that have its index by the sum of their product over the index. The next index is always the one for which
+// this sum has the fewest entries. Steps refer to tables by number: 0 to len(e.Tables)−1 for those of e, len(e.Tables)+n for the result of
+// step n.
 func (g group) eliminationSteps(e *sumproduct.Expression) (steps []buckets.Step, scope []int) {
 	type table struct {
 		number int
 		scope  []int
 	}
-	var tables []table // not summed yet
+	var tables []table // that no step has replaced yet
 	for t := range e.Tables {
 		tables = append(tables, table{t, e.Tables[t].Scope})
 	}
 	remaining := slices.Clone(g.indices)
-	for n := len(e.Tables); len(remaining) > 0; n++ {
-		// Find the index of the smallest sum: its tables and their other indices.
+	for n := len(e.Tables); len(remaining) > 0; n++ { // n is the number of the table that the step makes
+		// Find the index of the smallest sum, the numbers of its tables (inputs), and their other indices (union).
 		best, leastSize := 0, math.Inf(1)
 		var bestInputs, bestScope []int
 		for k, i := range remaining {
@@ -347,8 +354,9 @@ func (g group) eliminationSteps(e *sumproduct.Expression) (steps []buckets.Step,
 	return steps, scope
 }
 
-// exactSum returns Σ over the values of hidden indices of the product of the tables of e, with all other indices at values, rounded once
-// at the end. It eliminates the hidden indices one by one in rational numbers. It changes values at hidden indices.
+// exactSum returns the sum, over all values of the hidden indices, of the product of the tables of e, rounded once at the end. All other
+// indices have their values in values. It eliminates the hidden indices one by one in rational numbers. It uses values as scratch: their
+// entries at hidden indices change.
 func exactSum(e *sumproduct.Expression, hidden []int, values []int) *big.Float {
 	type rationalTable struct {
 		scope []int // hidden indices
@@ -428,7 +436,7 @@ func exactSum(e *sumproduct.Expression, hidden []int, values []int) *big.Float {
 	}
 
 	total := big.NewRat(1, 1)
-	for _, t := range tables {
+	for _, t := range tables { // without hidden indices: one entry each
 		total.Mul(total, t.data[0])
 	}
 	return new(big.Float).SetPrec(64).SetRat(total)

@@ -40,7 +40,8 @@ type InnerSum struct {
 	options buckets.Options
 }
 
-// NewInnerSum plans the elimination of the indices that are summed. Errors: over_budget if it does not fit the memory without slices.
+// NewInnerSum plans the elimination of the indices that are summed, with the maximised indices fixed. The plan holds for all values of the
+// maximised indices, so it is made for the values 0. Errors: over_budget if it does not fit the memory without slices.
 func NewInnerSum(ctx context.Context, p *Prepared, o PlanOptions, threads int) (*InnerSum, error) {
 	n := &InnerSum{p: p, options: buckets.Options{Memory: o.Memory, Threads: threads}}
 	n.fixed = *ConditionedTerms(p, make([]int, len(p.simplified.Dims)))
@@ -67,8 +68,8 @@ func ConditionedTerms(p *Prepared, values []int) *sumproduct.Expression {
 	return e
 }
 
-// LnWeight returns ln of the sum of all terms in which the indices that are maximised have their values in values, which has one for
-// every index.
+// LnWeight returns ln of the weight of an assignment of the maximised indices: the sum of all terms in which these have their values in
+// values. values has an entry for every index; those of summed indices do not matter.
 func (n *InnerSum) LnWeight(ctx context.Context, values []int) (float64, error) {
 	n.fixed.Tables = fixIndices(n.p.simplified, n.fixed.Dims, values)
 	const isMaximal = false

@@ -22,13 +22,13 @@ import (
 // Chosen.
 const mapSearchFlops = 1e9
 
-// planMap returns a path for a marginal MAP assignment, and its cost: along an order that sums before it maximises, if that fits memory
-// and flops. If not, the path is relaxed: it takes sums and maxima in any order, so that its total is only a bound, Σ_y max_x ≥ max_x
-// Σ_y. The path has no slices.
+// planMap returns a path for a marginal MAP assignment, and its cost. The path goes along an order that sums before it maximises, if that
+// fits memory and flops. If not, the path is relaxed: it takes sums and maxima in any order. Its total is then only a bound of the largest
+// weight, since Σ_y max_x ≥ max_x Σ_y, and a search for an assignment follows (mapSearchFlops). The path has no slices.
 func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cost, error) {
 	// Sums before maxima.
 	h := p.Hypergraph()
-	widthLimit := 1 + math.Log2(float64(o.Memory)/8)
+	widthLimit := 1 + math.Log2(float64(o.Memory)/8) // log2 of twice the number of entries, of 8 bytes, that fit the memory
 	order, isWithin, err := contractionorder.MinFillLast(ctx, h, p.maximal, widthLimit, policy.MostFill)
 	if err != nil {
 		return nil, query.Cost{}, err
@@ -59,8 +59,8 @@ func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cos
 
 // BestOfSet returns the most probable assignment of the set. It returns nil if Z is 0.
 //
-// Assignments are ties if ln of their weights differs from the largest by no more than rounding (slack). Of the ties it returns the
-// smallest one in the order of the set. If there are more than maxTies, it compares only as many, those that it meets first.
+// Assignments are tied if ln of their weights differ from the largest by no more than rounding (slack). Of the tied ones it returns the
+// smallest in the order of the set. If more than maxTies are tied, it compares only maxTies of them, those that it meets first.
 //
 // If the path is relaxed, its total only bounds the weights of assignments. Then climb searches for an assignment.
 func (p *Prepared) BestOfSet(ctx context.Context, path *Path, o Options) (*btn.Found, error) {
@@ -117,10 +117,10 @@ func (p *Prepared) ValuesOf(indexValues []int) []int {
 	return values
 }
 
-// starts returns two starts of a search for an assignment, as values of the indices: those of the largest term along the relaxed run r,
-// and those of the most probable assignment of all variables, whose weight is not 0.
+// starts returns two starts of a search for an assignment, as values of the indices. The first one is the largest term along the relaxed
+// run r. The second one is the most probable assignment of all variables, the summed ones included; its weight is not 0.
 func (p *Prepared) starts(ctx context.Context, r *buckets.Run, memory int64, threads int) ([][]int, error) {
-	starts, _, err := r.Near(ctx, 0, 1)
+	starts, _, err := r.Near(ctx, 0, 1) // at most one term, and none below the largest one
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (p *Prepared) climb(
 		hasImproved = false
 		for _, i := range MaximisedIndices(p) {
 			for x, known := 0, values[i]; x < p.simplified.Dims[i]; x++ { // known: the value of i whose weight is known
-				if remainingFlops -= inner.Cost.Flops; x == known || remainingFlops < 0 {
+				if remainingFlops -= inner.Cost.Flops; x == known || remainingFlops < 0 { // without work all rounds end soon
 					continue
 				}
 				previous := values[i]

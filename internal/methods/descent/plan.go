@@ -23,8 +23,9 @@ type PlanOptions struct {
 }
 
 // Plan returns a path along which the tables can be eliminated within the memory, and its cost. The path is the min-fill order if that is
-// cheap, else the better one of it and contraction trees. It is sliced if the tables, which are all kept, would not fit. It depends on
-// Shape and the options alone. For marginal MAP assignments see planMap.
+// cheap, else the best of that order and several contraction trees. It is sliced if the tables, which are all kept, would not fit. It
+// depends on Shape and the options alone. For marginal MAP assignments see planMap. With an error about o.Flops the path and its cost are
+// returned, too.
 //
 // Errors: over budget, with the figure; the context's.
 func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*Path, query.Cost, error) {
@@ -64,7 +65,7 @@ func findPath(
 	if err != nil {
 		return nil, query.Cost{}, err
 	}
-	best := query.Cost{Bytes: math.MaxFloat64, Flops: math.MaxFloat64}
+	best := query.Cost{Bytes: math.MaxFloat64, Flops: math.MaxFloat64} // no path yet
 	if path.Order = order; isWithin {
 		if best, err = pathCost(ctx, h, maximal, path); err != nil {
 			return nil, query.Cost{}, err
@@ -78,7 +79,7 @@ func findPath(
 	// tryPath takes another path if it is better: what fits comes before what does not, and then what takes less work.
 	tryPath := func(other *Path) error {
 		cost, err := pathCost(ctx, h, maximal, other)
-		if err != nil || other.Count == 0 {
+		if err != nil || other.Count == 0 { // 0: too many slices
 			return err
 		}
 		otherFits, bestFits := cost.Bytes <= memory, best.Bytes <= memory
@@ -100,7 +101,7 @@ func findPath(
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, query.Cost{}, ctxErr
 		}
-		if err != nil {
+		if err != nil { // no tree for this budget, and none for less
 			break
 		}
 		tree := &Path{Tables: found.Tree.Leaves, Slices: found.Slices, Count: sliceCount(h, found.Slices)}
@@ -154,7 +155,8 @@ func pathCost(
 }
 
 // sliceToFit returns the path with more sliced indices, so that its tables fit memory bytes. It slices the index by which the tables
-// shrink most, again and again. If that does not help or takes too many slices, the path that it returns has the Count 0.
+// shrink most, again and again. If no index makes them smaller, if there would be too many slices (sliceCount is 0), or if the path does
+// not fit h, the path that it returns has the Count 0.
 func sliceToFit(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, path *Path, memory float64,
 ) *Path {
@@ -189,7 +191,7 @@ func sliceToFit(
 				best = i
 			}
 		}
-		if len(saved) == 0 || saved[best] == 0 {
+		if len(saved) == 0 || saved[best] == 0 { // all tables have one entry
 			sliced.Count = 0
 			return &sliced
 		}
@@ -265,7 +267,7 @@ func checkedSteps(
 	if count := sliceCount(h, path.Slices); count != path.Count {
 		return nil, fault.New(fault.Internal, "descent: the path has %d slices, and says %d", count, path.Count)
 	}
-	if path.Merges == nil {
+	if path.Merges == nil { // the path goes along an order; that of merges is checked by stepsAlong
 		if err := sliced.ValidateOrder(path.Order); err != nil {
 			return nil, fault.Wrap(fault.Internal, err)
 		}
@@ -273,8 +275,8 @@ func checkedSteps(
 	return stepsAlong(ctx, h, maximal, path)
 }
 
-// sliceAt returns one slice of p.Terms: with the indices path.Slices fixed to the values that are the digits of number, the last one
-// fastest. It writes these values to values[i] for each such index i.
+// sliceAt returns one slice of p.Terms, in which the indices in path.Slices are fixed. Their values are the digits of number, the last
+// index fastest. It writes the value of each fixed index i to values[i].
 func (p *Prepared) sliceAt(path *Path, number int64, values []int) *sumproduct.Expression {
 	if len(path.Slices) == 0 {
 		return p.simplified
@@ -291,8 +293,8 @@ func (p *Prepared) sliceAt(path *Path, number int64, values []int) *sumproduct.E
 	return &e
 }
 
-// fixIndices returns the tables of e in which the indices i with another dimension in dims, which is 1 there, are fixed to values[i] and
-// left out of the scopes.
+// fixIndices returns the tables of e with some indices fixed: those whose dimension in dims, which is 1, differs from that in e. Such an
+// index i has the value values[i], and is left out of the scopes.
 func fixIndices(e *sumproduct.Expression, dims, values []int) []sumproduct.Table {
 	isFixed := func(i int) bool { return dims[i] != e.Dims[i] }
 	tables := make([]sumproduct.Table, len(e.Tables))

@@ -34,9 +34,11 @@ type Prepared struct {
 }
 
 // Prepare writes a network as tables whose entries are at least 0, for the question ask: the most probable assignment, draws, or a
-// marginal MAP assignment of the variables in set, which query.CheckSet has passed. Indices that are no variables are summed out within
-// their factors, which become dense tables: for the most probable assignment all but counters, otherwise those of factors with entries of
-// both signs.
+// marginal MAP assignment of the variables in set, which query.CheckSet has passed.
+//
+// Indices that are no variables are summed out within their factors, which become dense tables. For the most probable assignment all of
+// them are but counters, whose value follows from the variables. For other questions only those of factors with entries of both signs
+// are.
 //
 // Errors: from lower.Build; bad_input for a factor with an entry below 0, which is named; over_budget for a factor whose dense table does
 // not fit memory bytes (0: query.DefaultMemory).
@@ -49,7 +51,7 @@ func Prepare(
 
 	// The network as tables without entries below 0.
 	built, err := lower.Build(ctx, net)
-	if err == nil && built.Unfit != "" {
+	if err == nil && built.Unfit != "" { // for float64
 		built, err = lower.BuildWide(ctx, net)
 	} else if err == nil && built.Signed() {
 		built, err = lower.BuildUnsigned(ctx, net, built)
@@ -65,7 +67,8 @@ func Prepare(
 		return nil, err
 	}
 
-	// Simpler tables, and the indices that are maximised.
+	// Simpler tables, which keep all terms, and the indices that are maximised. A set of variables needs their own indices, so there is no
+	// simplification for a marginal MAP assignment.
 	p.simplified = p.expression
 	if ask != btn.AskMap && !hasExponents(p.expression) {
 		r, err := preprocess.Run(ctx, p.expression, preprocess.Options{Terms: true})
@@ -91,7 +94,8 @@ func hasExponents(e *sumproduct.Expression) bool {
 	return slices.ContainsFunc(e.Tables, func(t sumproduct.Table) bool { return t.Exp != nil })
 }
 
-// checkNonNegative returns an error, bad_input, if the scale or an entry of a table is below 0.
+// checkNonNegative returns an error, bad_input, if the scale or an entry of a table is below 0. The scale is the product of the factors
+// without variables.
 func (p *Prepared) checkNonNegative() error {
 	if p.expression.Scale.Sign() < 0 {
 		return fault.New(fault.BadInput, "descent: the product of the factors without variables is below 0")
@@ -177,7 +181,8 @@ func (p *Prepared) assignment(termValues []int, indexValues []int) []int {
 		if p.origin == nil {
 			continue
 		}
-		// The index has the value origin.From[k] if index origin.Index of the simplified tables has value k.
+		// The index has the value origin.ValueOf[k] if index origin.Index of the simplified tables has value k. It has a fixed value,
+		// origin.ValueOf[0], if there is no such index.
 		origin, k := p.origin[i], 0
 		if origin.Index >= 0 && len(origin.ValueOf) > 1 {
 			k = termValues[origin.Index]
