@@ -24,8 +24,8 @@ func (p *Adjoints) Cost(*problem.Problem) query.Cost {
 	return query.Cost{Flops: p.Plan.Flops * float64(p.To-p.From)}
 }
 
-// Contract implements contraction.Contractor: it contracts the part's slices of the network forth and back, and returns their Z, with the
-// derivatives, the marginals and the values under a target that are wanted.
+// Contract implements contraction.Contractor: it contracts the slices p.From ≤ s < p.To of the network forth and back, and returns their Z.
+// As far as they are wanted it also returns derivatives, marginals, and Z and derivatives with a target observed.
 func (p *Adjoints) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.RefuseJoint(want); err != nil {
 		return btn.Value{}, err

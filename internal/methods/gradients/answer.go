@@ -75,7 +75,7 @@ func (p *Prepared) Answer(ctx context.Context, c *AdjointPlan, o Options) (Answe
 		}
 	}
 
-	// In wide numbers.
+	// In wide numbers, of the whole, even if only some slices are asked for: an error tells whether the whole can be had.
 	exact, err := p.inWide(ctx, o)
 	switch {
 	case err == nil && isWhole:
@@ -106,7 +106,8 @@ func (p *Prepared) doubtfulFloats(ctx context.Context, c *AdjointPlan, o Options
 }
 
 // inFloats contracts the slices o.From ≤ s < o.To in float64, forth and back, and adds up their Z, derivatives and marginals. If there is
-// a target, it does the same with the target observed.
+// a target, it also adds up Z and the derivatives with the target observed. Parameters are numbered over all cores; those whose tables
+// have no other entry left are factors of Z, and get their derivatives at the end.
 func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Answer, error) {
 	a := Answer{Derivatives: make([]scaled.Number, p.parameterCount)}
 	if o.Marginals {
@@ -129,7 +130,7 @@ func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Ans
 		if err != nil {
 			return Answer{}, err
 		}
-		a.addStats(stats)
+		a.addStats(stats) // flops, and a doubt if the contraction may have lost terms
 		zs = append(zs, d.Z)
 		p.addDerivatives(a.Derivatives, &d, slicing, firstEntries, firstOfCore)
 		p.addMarginals(a.Marginals, &d, slicing, s)
@@ -139,10 +140,11 @@ func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Ans
 			continue
 		}
 		observed := slicing.observed(e, s, p.floats.Variables[o.Target.Var], p.valuePosition(*o.Target))
-		if observed == nil {
+		if observed == nil { // the slice or the evidence excludes the target
 			targetZs = append(targetZs, scaled.Number{})
 			continue
 		}
+		// Derivatives are wanted by the tables that have parameters, and not by the table of the observation, if observed appended one.
 		wanted := append(slices.Clip(p.hasParameters), make([]bool, len(observed.Tables)-len(p.hasParameters))...)
 		const wantsMarginals = false
 		d, stats, err = einsum.Differentiate(ctx, observed, c.Order, wanted, wantsMarginals,
@@ -183,9 +185,10 @@ func (p *Prepared) firstParameters() []int {
 	return first
 }
 
-// addDerivatives adds d, the derivatives of a slice by the entries of its tables, to by, the derivatives by parameters. firstEntries has
-// the index of the slice's first entry in each whole table (nil: the slice is the whole), firstOfCore the number of each core's first
-// parameter.
+// addDerivatives adds d, the derivatives of a slice by the entries of its tables, to by, the derivatives by parameters. firstEntries has,
+// by table, the index of the slice's first entry in the whole table; it is nil if the slice is the whole. firstOfCore has the number of
+// each core's first parameter. source.Positions has the position of an entry's parameter in its core, or −1. p.tableExponents[t] is the
+// power of two that was taken out of table t.
 func (p *Prepared) addDerivatives(
 	by []scaled.Number, d *einsum.Derivatives, slicing *slicing, firstEntries []int, firstOfCore []int,
 ) {
@@ -264,7 +267,8 @@ func (p *Prepared) valuePosition(o factorgraph.Observation) int {
 	return o.Value
 }
 
-// inWide contracts the whole expression in wide numbers, forth and back, and, if there is a target, once more with the target observed.
+// inWide contracts the whole expression, without slices, in numbers of more digits than float64 (package wide), forth and back. If there
+// is a target, it does so once more with the target observed.
 func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 	firstOfCore := p.firstParameters()
 	// differentiate contracts e and returns the result with its derivatives by parameters.
@@ -307,7 +311,7 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 
 	// With the target observed.
 	a.TargetDerivatives = make([]scaled.Number, p.parameterCount)
-	unsliced := &slicing{dims: p.parametric.Dims}
+	unsliced := &slicing{dims: p.parametric.Dims} // slice 0 is the whole expression
 	observed := unsliced.observed(p.parametric.Expression, 0, p.parametric.Variables[o.Target.Var], p.valuePosition(*o.Target))
 	if observed == nil { // evidence excludes it
 		return a, nil

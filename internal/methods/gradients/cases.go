@@ -55,8 +55,8 @@ func (p *Cases) tree() contractionorder.Tree {
 	return t
 }
 
-// proposeCases proposes the sum of the ln-likelihoods of a query's cases, with its derivatives. The cost is that of all cases. The plan,
-// which is for any cases of the network, is remembered.
+// proposeCases proposes the sum of the ln-likelihoods of a query's cases, with its derivatives. The plan, which is for any cases of the
+// network and has the price of one case, is remembered. The cost of the assignment is that of all cases; 0 stands for an unknown price.
 func proposeCases(ctx context.Context, j *proposal.Job, cases *query.Cases) (*btn.Assignment, error) {
 	p, err := PreparedOf(ctx, j.Problem())
 	if err != nil {
@@ -90,14 +90,14 @@ func planCases(ctx context.Context, s query.Settings, p *Prepared) (*btn.Plan, e
 		}
 		if isFound {
 			_, cost := junction.Price(h, tree)
-			cost.Bytes = 2*junction.Lanes*cost.Bytes + p.bytes()
+			cost.Bytes = 2*junction.Lanes*cost.Bytes + p.bytes() // tables of all lanes, forth and back, and those of the network
 			if cost.Bytes <= float64(s.Memory) && cost.Flops <= proposal.ExactFlopLimit(s) {
 				return proposal.ExactPlan(cost, &Cases{Tables: tree.Leaves, Merges: slices.Concat(pairs(tree.Merges)...), Flops: cost.Flops}), nil
 			}
 		}
 	}
 
-	// No tree.
+	// No tree. If the error is over budget, cost is 0.
 	_, cost, err := p.Plan(ctx, PlanOptions{Memory: s.Memory, Flops: proposal.ExactFlopLimit(s)})
 	if err != nil && fault.CodeOf(err) != fault.OverBudget {
 		return nil, err
@@ -123,8 +123,8 @@ type foundTree struct {
 	ok   bool
 }
 
-// treeOf returns a contraction tree of shape h without slices, by a search or from those that are remembered. It depends on the shape and
-// the settings alone. isFound is false if no tree fits the memory.
+// treeOf returns a contraction tree of shape h without slices, by a search or from those that are remembered (shapes). It depends on the
+// shape and the settings alone. isFound is false if the search found no tree without slices; that is remembered, too.
 func treeOf(
 	ctx context.Context, s query.Settings, h contractionorder.Hypergraph,
 ) (tree contractionorder.Tree, isFound bool, err error) {
@@ -147,7 +147,7 @@ func treeOf(
 		return contractionorder.Tree{}, false, err
 	}
 	outcome := foundTree{result.Tree, err == nil && len(result.Slices) == 0}
-	shapes.Put(key, outcome, int64(16*len(result.Tree.Merges)))
+	shapes.Put(key, outcome, int64(16*len(result.Tree.Merges))) // bytes: two integers for each merge
 	return outcome.tree, outcome.ok, nil
 }
 
@@ -159,7 +159,9 @@ func (p *Prepared) numbers() junction.Numbers {
 // treeKey is the key of the compiled tree among the forms of a problem that are computed once.
 type treeKey struct{}
 
-// compileTree returns the tree of the part, compiled for the tables of the network; nil if the part has none. It is compiled once.
+// compileTree returns the junction tree of the part, compiled for the tables of the network. It returns nil if the part has no tree
+// (p.Tables is 0), or if the tree does not fit the tables: the cases are then summed without it. It is compiled once and kept with the
+// instance.
 func (p *Cases) compileTree(ctx context.Context, instance *problem.Problem, prepared *Prepared) (*junction.CaseTree, error) {
 	if p.Tables == 0 {
 		return nil, nil
@@ -190,7 +192,7 @@ func (p *Cases) Contract(ctx context.Context, instance *problem.Problem, want bt
 
 	s := &caseSummer{
 		ctx: ctx, Problem: instance, prepared: prepared, tree: tree, weights: want.Cases.Weights,
-		sum: casesSum{impossible: -1},
+		sum: casesSum{impossible: -1}, // no case of probability 0 yet
 	}
 	if tree != nil {
 		s.treeFlops = p.Flops
@@ -234,15 +236,16 @@ func (s *caseSummer) weight(row int) float64 {
 	return s.weights[row]
 }
 
-// addAll adds all cases to the sum. A case is summed by its components if these are small, else along the tree. If there is no tree, or
-// if the tree may lose digits of the case, it has an elimination of its own.
+// addAll adds all cases to the sum. A case is summed by its components if these are small, else along the junction tree. If there is no
+// tree, or if digits of the case may be lost along the tree (Lossy), the case is summed by an elimination of its own (addAlone).
 func (s *caseSummer) addAll(cases *query.Cases) error {
 	remaining, rows := s.addByComponents(cases)
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
 
-	// Along the tree. Those of which it may lose digits (Beyond) are left.
+	// Along the tree. rows[k] is the row of case remaining[k]; treeSum lists cases by k. s.sum.entryWeight is the weight of the cases whose
+	// derivatives are in s.byEntry.
 	aloneRows := rows
 	if s.tree != nil {
 		treeSum, err := s.tree.Sum(s.ctx, remaining, s.byEntry != nil, junction.Options{Threads: s.Threads, Memory: s.Memory})
@@ -263,7 +266,7 @@ func (s *caseSummer) addAll(cases *query.Cases) error {
 		}
 		for _, k := range treeSum.Lossy {
 			aloneRows = append(aloneRows, rows[k])
-			s.sum.entryWeight -= remaining[k].Weight
+			s.sum.entryWeight -= remaining[k].Weight // treeSum does not contain it
 		}
 	}
 
@@ -278,8 +281,8 @@ func (s *caseSummer) addAll(cases *query.Cases) error {
 // blockCases is the number of cases whose components are collected before they are summed.
 const blockCases = 1 << 12
 
-// addByComponents adds the cases to the sum whose components are small, in blocks of blockCases. It returns the remaining cases, and
-// their row numbers.
+// addByComponents adds the cases to the sum whose components are small, in blocks of blockCases. A case of probability 0 is excluded,
+// whether cutting it into components shows that or summing them. It returns the cases that could not be cut, and their row numbers.
 func (s *caseSummer) addByComponents(cases *query.Cases) (remaining []junction.Case, rows []int) {
 	cutter := s.prepared.newCutter(s.treeFlops) // nil: no case can be cut
 	lnScale := s.prepared.floats.Scale.LogAbs()
@@ -348,7 +351,7 @@ func (s *caseSummer) addAlone(row int, values []int) error {
 	}
 
 	// Its Z and derivatives.
-	plan, _, err := p.Plan(s.ctx, PlanOptions{Memory: s.Memory, Flops: policy.ExactFlops})
+	plan, _, err := p.Plan(s.ctx, PlanOptions{Memory: s.Memory, Flops: policy.ExactFlops}) // answer counts the flops
 	if err != nil {
 		return err
 	}
@@ -404,8 +407,12 @@ func (s *caseSummer) value() (btn.Value, error) {
 	return value, nil
 }
 
-// addEntryDerivatives adds the derivatives by the entries of tables to those by the parameters that the entries are. A parameter p that
-// is a factor of Z, since its table has no other entry left, gets weight / p for the same cases.
+// addEntryDerivatives adds s.byEntry, the derivatives by the entries of tables, to the derivatives by parameters. source.Positions has, for
+// each entry of a table, the position of the parameter in its core, or −1. An entry of the table is the parameter divided by
+// 2^tableExponents[t], so its derivative is divided by that, too.
+//
+// A parameter p that is a factor of Z, since its table has no other entry left, gets entryWeight / p, where entryWeight is the weight of
+// the cases whose derivatives are in s.byEntry.
 func (s *caseSummer) addEntryDerivatives() {
 	p := s.prepared
 	firstOfCore, offset := p.firstParameters(), 0

@@ -60,9 +60,9 @@ type component struct {
 	row     int     // the first of these cases
 }
 
-// newCutter returns a cutter for the tables of p. flops is the price of a case along a tree, 0 if there is none: a case whose components
-// take more is not cut. It returns nil if a table has an index that is no variable's, if two variables have one index, if Z is known to
-// be 0, or if numbers are below 0 or beyond float64.
+// newCutter returns a cutter of cases into components, for the tables of p. flops is the price of a case along a tree, or 0 if there is no
+// tree: a case whose components take more than that is not cut. It returns nil if a table has an index that is no variable's, if two
+// variables have one index, if Z is known to be 0, or if numbers are below 0 or beyond float64.
 func (p *Prepared) newCutter(flops float64) *cutter {
 	if p.floats.Unfit != "" || p.floats.Scale.IsZero() || p.HasNegativeEntries() {
 		return nil
@@ -85,7 +85,8 @@ func (p *Prepared) newCutter(flops float64) *cutter {
 		variableOf[i], c.dims[v] = v, p.floats.Dims[i]
 	}
 
-	// The tables over variables, with strides, and their places among the derivatives and the counts.
+	// The tables over variables, with strides. Entries of tables with parameters have places among the derivatives, and all entries have
+	// places among the counts.
 	derivatives, counts := 0, 0 // entries of the tables so far
 	for t, table := range p.floats.Tables {
 		highExp, lowExp, _ := floats.Extent(table.Data)
@@ -114,9 +115,10 @@ func (p *Prepared) newCutter(flops float64) *cutter {
 	return c
 }
 
-// add cuts a case into components and adds them to those to be summed. values has the value of each variable, −1 for a hidden one. ok is
-// false, and nothing is added, if the components take too many products or may leave float64. isImpossible is true if the observed values
-// alone select an entry that is 0.
+// add cuts a case into components and adds them to those to be summed. values has the value of each variable, −1 for a hidden one. A
+// component consists of hidden variables that tables connect, and of these tables. Tables without hidden variables count the entry that
+// the case selects. ok is false, and nothing is added, if the components take too many products or may leave float64. isImpossible is
+// true if a table without hidden variables has the entry 0.
 func (c *cutter) add(row int, values []int, weight float64) (isImpossible, ok bool) {
 	// By table: the entry at the observed values, with value 0 for hidden variables.
 	for t := range c.tables {
@@ -157,8 +159,10 @@ func (c *cutter) add(row int, values []int, weight float64) (isImpossible, ok bo
 	return isImpossible, true
 }
 
-// findComponent appends the component of hidden variable v to c.found, and returns the number of products of entries that its sum takes.
-// fits is false if they are more than limit, or may leave float64. values has the value of each variable, −1 for a hidden one.
+// findComponent appends the component of hidden variable v to c.found: all hidden variables and tables that are connected with v by tables.
+// values has the value of each variable, −1 for a hidden one; observed variables connect nothing. products is the number of products of
+// entries that the sum of the component takes. fits is false if they are more than limit, or if a product may leave float64; then
+// products means nothing.
 func (c *cutter) findComponent(v int, values []int, limit int) (products int, fits bool) {
 	// Append a component to c.found, in the memory of one of an earlier case if there is some.
 	if len(c.found) < cap(c.found) {
@@ -170,8 +174,8 @@ func (c *cutter) findComponent(v int, values []int, limit int) (products int, fi
 	f.hidden, f.tables, f.entries = append(f.hidden[:0], v), f.tables[:0], f.entries[:0]
 
 	c.isVisited[v] = true
-	states, highExp, lowExp := 1, 0, 0 // combinations of hidden values, and exponents of a product of entries
-	for k := 0; k < len(f.hidden); k++ {
+	states, highExp, lowExp := 1, 0, 0   // combinations of hidden values, and exponents of a product of entries
+	for k := 0; k < len(f.hidden); k++ { // the list grows
 		v := f.hidden[k]
 		if states *= c.dims[v]; states > limit {
 			return 0, false
@@ -182,7 +186,7 @@ func (c *cutter) findComponent(v int, values []int, limit int) (products int, fi
 			}
 			c.isJoined[t] = true
 			f.tables, f.entries = append(f.tables, t), append(f.entries, c.entries[t])
-			highExp, lowExp = highExp+c.tables[t].highExp+1, lowExp+c.tables[t].lowExp
+			highExp, lowExp = highExp+c.tables[t].highExp+1, lowExp+c.tables[t].lowExp // entries: from 2^lowExp to 2^(highExp+1)
 			for _, u := range c.tables[t].variables {
 				if values[u] < 0 && !c.isVisited[u] {
 					c.isVisited[u] = true
@@ -196,13 +200,14 @@ func (c *cutter) findComponent(v int, values []int, limit int) (products int, fi
 	return products, products <= limit && isInRange
 }
 
-// keep adds the weight of a case to the component in c.components that is equal to f, or appends a copy of f if there is none.
+// keep adds the weight of a case to the component in c.components that is equal to f, or appends a copy of f if there is none. Components
+// are equal if they have the same hidden variables, tables and entries of the observed values; c.indexOf finds them by these numbers.
 func (c *cutter) keep(f *component, row int, weight float64) {
 	c.key = c.key[:0]
 	for _, v := range f.hidden {
 		c.key = binary.AppendUvarint(c.key, uint64(v)+1)
 	}
-	c.key = append(c.key, 0)
+	c.key = append(c.key, 0) // ends the variables, which are from 1 on in the key
 	for k, t := range f.tables {
 		c.key = binary.AppendUvarint(binary.AppendUvarint(c.key, uint64(t)), uint64(f.entries[k]))
 	}
@@ -217,9 +222,9 @@ func (c *cutter) keep(f *component, row int, weight float64) {
 	})
 }
 
-// flush returns ln, the sum of the ln-likelihoods of all cases that were added since the last flush, each times its weight. It lacks the
-// scale of the expression. If by is not nil, it adds to by the derivatives of ln by the entries of tables. It calls exclude with the
-// first case of each component of probability 0.
+// flush returns ln, the sum of the ln-likelihoods of all cases that were added since the last flush, each times its weight and without the
+// scale of the expression. Then it forgets these cases. If by is not nil, it adds to by the derivatives of ln by the entries of tables. It
+// calls exclude with the first case of each component of probability 0.
 func (c *cutter) flush(by []float64, exclude func(row int)) (ln, flops float64) {
 	// Entries x that cases of weight n select, since they observe all variables of the table: n·ln x, with the derivative n / x.
 	for t := range c.tables {
@@ -266,8 +271,9 @@ type summer struct {
 	zeros    []uint8   // by state: how many entries are 0, at most 2
 }
 
-// sum returns Z of a component, the sum over its states of the product of its tables' entries. If derivatives are wanted, it adds those of
-// weight · ln Z: by an entry x of a state's product P it is weight/Z · P/x, where P/x is the product of the other entries if x is 0.
+// sum returns Z of a component: the sum, over the states (combinations of values of its hidden variables), of the product of its tables'
+// entries. If derivatives are wanted (s.by), it adds those of weight · ln Z. For a state with the product P, the derivative by an entry x
+// of P is weight/Z · P/x, where P/x stands for the product of the other entries if x is 0. If two entries of P are 0, it is 0.
 func (s *summer) sum(c *component) float64 {
 	// Strides, and the number of states.
 	s.strides = s.strides[:0]
@@ -284,9 +290,10 @@ func (s *summer) sum(c *component) float64 {
 			s.strides = append(s.strides, stride)
 		}
 	}
-	s.flops += float64(3 * states * len(c.tables))
+	s.flops += float64(3 * states * len(c.tables)) // forth once, and back twice
 
-	// The product of each state. s.current[k] is the entry of the k-th table in the present state.
+	// The product of each state, without its zeros, and how many zeros it has: 0, 1, or 2 for more. s.current[k] is the index of the k-th
+	// table's entry in the present state.
 	s.products, s.zeros = s.products[:0], s.zeros[:0]
 	z := 0.0
 	s.forEachState(c, func() {
@@ -332,8 +339,9 @@ func (s *summer) sum(c *component) float64 {
 	return z
 }
 
-// forEachState calls visit at each state of a component, the last hidden variable fastest. s.current has the index of each table's entry
-// then.
+// forEachState calls visit at each state of a component, a combination of values of its hidden variables, the last one fastest. During the
+// call s.current[k] is the index of the entry of the component's k-th table. s.strides has, for each hidden variable, its stride in each of
+// these tables; c.entries are the indices at value 0 of all hidden variables.
 func (s *summer) forEachState(c *component, visit func()) {
 	s.digits = append(s.digits[:0], make([]int, len(c.hidden))...)
 	s.current = append(s.current[:0], c.entries...)

@@ -16,13 +16,15 @@ type slicing struct {
 	isSliced  []bool  // by index
 	sliceDims []int   // dimensions of a slice: 1 for the sliced indices
 	scopes    [][]int // by table: its scope in a slice
-	// offsets is, by table, the index in the whole table of each entry in a slice, relative to the slice's first entry. nil: a slice has the
-	// whole table.
+	// offsets is, by table, the index in the whole table of each entry in a slice, relative to the slice's first entry. nil: a slice has
+	// the whole table.
 	offsets [][]int
 	strides [][]int // by table: the strides of the sliced indices
 }
 
-// newSlicing returns the slices of p.floats in which the given indices are fixed.
+// newSlicing returns the slices of p.floats in which the given indices are fixed. A slice has the same tables without these indices: by
+// table, scopes has what remains of the scope, strides the strides of the sliced indices in the whole table, and offsets the index in the
+// whole table of each entry of a slice, relative to its first entry. offsets is nil for a table without sliced indices.
 func (p *Prepared) newSlicing(sliced []int) *slicing {
 	e := p.floats
 	c := &slicing{
@@ -41,7 +43,7 @@ func (p *Prepared) newSlicing(sliced []int) *slicing {
 	}
 
 	// By table: what a slice has of it.
-	stride := make([]int, len(e.Dims)) // of each index in the present table
+	stride := make([]int, len(e.Dims)) // of each index in the present table; 0: it is not in the scope
 	for t, table := range e.Tables {
 		c.scopes[t] = table.Scope
 		if len(sliced) == 0 {
@@ -63,8 +65,8 @@ func (p *Prepared) newSlicing(sliced []int) *slicing {
 	return c
 }
 
-// valueIn returns the value that slice number fixes an index to, 0 if it fixes it to none. The values of the sliced indices are the
-// digits of the number, the last index fastest.
+// valueIn returns the value that an index is fixed to in the slice with the given number. It returns 0 for an index that is not sliced. The
+// values of the sliced indices are the digits of the number, the last index fastest.
 func (c *slicing) valueIn(number int64, index int) int {
 	for k := len(c.sliced) - 1; k >= 0; k-- {
 		d := int64(c.dims[c.sliced[k]])
@@ -76,7 +78,9 @@ func (c *slicing) valueIn(number int64, index int) int {
 	return 0
 }
 
-// slice returns a slice as an expression, and by table the index of the slice's first entry in the whole table.
+// slice returns the slice with the given number as an expression, and by table the index of the slice's first entry in the whole table
+// (nil: 0 for each). Entry k of a slice of table t is offsets[t][k] behind its first entry; offsets[t] is nil for a table without sliced
+// indices.
 func (c *slicing) slice(number int64) (e *sumproduct.Expression, firstEntries []int) {
 	if len(c.sliced) == 0 {
 		return c.whole, nil

@@ -40,8 +40,10 @@ func ParameterCount(net *btn.Network) (int, error) {
 	return total, nil
 }
 
-// Prepare returns a network, which is conditioned on its query's evidence, as tables of its parameters, the numbers of its factors. The
-// same network gives the same bits. Errors: from lower.BuildParameters; fault.OverBudget for more than query.MaxGradients parameters.
+// Prepare returns a network, which is conditioned on its query's evidence, as tables of its parameters, the numbers of its factors. A table
+// that comes from a core has its number as source. p.floats are the tables in float64: entries of table t times 2^tableExponents[t] are
+// those of p.parametric. The same network gives the same bits. Errors: from lower.BuildParameters; fault.OverBudget for more than
+// query.MaxGradients parameters.
 func Prepare(ctx context.Context, net *btn.Network) (*Prepared, error) {
 	p := &Prepared{net: net}
 	var err error
@@ -79,7 +81,7 @@ func (p *Prepared) checkPlan(c *AdjointPlan) error {
 		}
 		isSliced[i] = true
 		count *= int64(p.floats.Dims[i])
-		if count > c.Count {
+		if count > c.Count { // too many already; further factors might overflow
 			break
 		}
 	}

@@ -20,8 +20,9 @@ type PlanOptions struct {
 }
 
 // Plan returns an elimination order for Z and its derivatives, with indices to slice if its tables do not fit the memory, and the cost.
-// It slices one index after the other: of those of the largest step the one that lowers the bytes most. The plan depends on the shape and
-// the options alone. Its cost covers all slices; its bytes are the peak with the derivatives.
+// It slices one index after the other: of the indices of the largest step the one that lowers the bytes most. The plan depends on the
+// shape and the options alone. The flops of the cost are those of all slices, its bytes the peak of one slice with the derivatives.
+// plan.Flops are those of one slice.
 //
 // Errors: fault.OverBudget, with the figures, if no slices fit or if they take more than o.Flops; the context's.
 func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, query.Cost, error) {
@@ -87,8 +88,9 @@ type sliceSearch struct {
 	cost      query.Cost // of a slice
 }
 
-// sliceNext slices one more index and returns it: of the indices of the largest step, up to maxTried, the one that lowers the bytes most.
-// It returns −1 if none lowers them.
+// sliceNext slices one more index and returns it. A sliced index is fixed in each slice, so that its dimension becomes 1. It tries up to
+// maxTried indices of the largest step of the elimination, and takes the one with which a slice takes the fewest bytes. It returns −1 if no
+// index lowers the bytes.
 func (s *sliceSearch) sliceNext() (int, error) {
 	// The indices of the largest step.
 	var largest *contractionorder.Step
@@ -113,7 +115,7 @@ func (s *sliceSearch) sliceNext() (int, error) {
 		if d == 1 {
 			continue
 		}
-		s.h.Dims[i] = 1
+		s.h.Dims[i] = 1 // for the plan only
 		cost, err := einsum.PlanDerivatives(s.ctx, s.h, s.order, s.wanted, s.marginals)
 		s.h.Dims[i] = d
 		if err != nil {
