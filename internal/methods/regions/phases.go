@@ -137,8 +137,8 @@ func (p *phaseSet) sumOfPhases() (ln float64, count int) {
 // Chosen.
 const leastBelief = 1e-9
 
-// otherImages returns the number of maxima of a kind, a set of equal maxima, that the state reached from the first maximum does not contain:
-// the beliefs of the state give them less than phaseOverlap of the probability that they give to the first maximum.
+// otherImages returns the number of maxima of a kind, a set of equal maxima, that the state reached from the first maximum does not
+// contain: the beliefs of the state give them less than phaseOverlap of the probability that they give to the first maximum.
 func (k *maximumKind) otherImages() (count int) {
 	beliefs := make([][]float64, len(k.State))
 	for i := range beliefs {

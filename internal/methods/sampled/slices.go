@@ -59,10 +59,10 @@ const (
 	sliceTries  = 3
 )
 
-// trySlices makes pilot draws of the values of a cut-set, a set of indices; all states with such values are a slice, whose sum is the weight
-// of the draw. It tries several cut-sets, each with fewer indices than the one before, so that a slice takes more work. It ends if slices
-// stop being an improvement, if none of the first sliceTries cut-sets was one, or if a cut-set exceeds the limit or the memory. The limit
-// is slicesShare of the trial's limit, and the work does not count in the trial's spent.
+// trySlices makes pilot draws of the values of a cut-set, a set of indices; all states with such values are a slice, whose sum is the
+// weight of the draw. It tries several cut-sets, each with fewer indices than the one before, so that a slice takes more work. It ends if
+// slices stop being an improvement, if none of the first sliceTries cut-sets was one, or if a cut-set exceeds the limit or the memory.
+// The limit is slicesShare of the trial's limit, and the work does not count in the trial's spent.
 func trySlices(ctx context.Context, c *trial) error {
 	h := c.prepared.Hypergraph()
 	spentBefore := c.spent

@@ -173,8 +173,8 @@ func (p *Prepared) searchSweep(ctx context.Context, o SearchOptions, seed uint64
 const treeRate = 4
 
 // searchTree returns the best tree that a search of the given number of moves finds, with its price. If there is an error, that is the best
-// tree before it, if any. If an entry is below 0, the tables are held for a second contraction: freeMemory subtracts their bytes, and explain
-// says so in an error.
+// tree before it, if any. If an entry is below 0, the tables are held for a second contraction: freeMemory subtracts their bytes, and
+// explain says so in an error.
 func (p *Prepared) searchTree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
 	schedule, cost, err := trees.Search(ctx, p.Hypergraph(),
 		trees.SearchOptions{Bond: o.Bond, Memory: p.absolute.freeMemory(o.Memory), Seed: o.Seed, Moves: moves})

@@ -30,8 +30,8 @@ type splitter struct {
 }
 
 // newSplitter returns a splitter of components of the residual formula r, whose stack of components is empty. clauses are those of two
-// literals and more; r.clauses has only those of three and more. Each variable and each clause of r.clauses gets a random digest, from which
-// keys of components are made.
+// literals and more; r.clauses has only those of three and more. Each variable and each clause of r.clauses gets a random digest, from
+// which keys of components are made.
 func newSplitter(r *residual, clauses [][]lit, numbers drawer) *splitter {
 	n := r.problem.booleans()
 	s := &splitter{

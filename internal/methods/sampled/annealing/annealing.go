@@ -114,8 +114,8 @@ type Model struct {
 }
 
 // New returns the model of an expression whose entries are at least 0. Errors: unsupported if an entry is below 0, if an index has more
-// than 256 values, or if there are more than 2^26 differences between entries; those of Expression.CheckFit. Cost: the tables' entries times
-// their order; dense models of n spins take 4 n² bytes.
+// than 256 values, or if there are more than 2^26 differences between entries; those of Expression.CheckFit. Cost: the tables' entries
+// times their order; dense models of n spins take 4 n² bytes.
 func New(e *sumproduct.Expression) (*Model, error) {
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "annealing: an entry is below 0, and weights are not")

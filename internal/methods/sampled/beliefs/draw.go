@@ -109,8 +109,8 @@ const (
 )
 
 // conditional returns the probabilities p of the values of an index given the values x drawn so far, not normalised, and their sum. A table
-// of the index is open if it also has an index that is drawn later, which was summed out with messages; otherwise it is decided. If no value
-// is possible, all values have the same probability: the weight of the state is 0 then. p is valid until the next call.
+// of the index is open if it also has an index that is drawn later, which was summed out with messages; otherwise it is decided. If no
+// value is possible, all values have the same probability: the weight of the state is 0 then. p is valid until the next call.
 func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float64) {
 	// Multiply the open tables. If messages follow the values drawn, messages stand for the open tables. No probability is below the floor,
 	// a share of the largest.

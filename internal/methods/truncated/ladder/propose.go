@@ -165,9 +165,9 @@ const trialShare = 1.0 / 12
 const bondPower = 4
 
 // Trial contracts along the first plan of p, without marginals, and reports what truncations discard. The bond is policy.FirstBond, or the
-// largest smaller one that takes at most trialShare of the budget. Verdict.Unresolved is the discarded share from which on a model counts as
-// unresolved. It is +Inf if half of the budget would hold a larger bond than the trial: the share that a small bond discards does not show
-// whether a larger one resolves the model. Bond 4 leaves out 0.024 of a planar glass of 60×60 and 0.017 of a Boltzmann machine, bond 8
+// largest smaller one that takes at most trialShare of the budget. Verdict.Unresolved is the discarded share from which on a model counts
+// as unresolved. It is +Inf if half of the budget would hold a larger bond than the trial: the share that a small bond discards does not
+// show whether a larger one resolves the model. Bond 4 leaves out 0.024 of a planar glass of 60×60 and 0.017 of a Boltzmann machine, bond 8
 // leaves out 1e-5 and 0.005.
 func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (Verdict, error) {
 	first := &p.Estimates[0]

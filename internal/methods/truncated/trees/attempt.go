@@ -111,8 +111,9 @@ func (s *search) tryRandomTree() {
 	}
 }
 
-// mergeRemaining merges all nodes that b has not merged yet. The next pair is chosen by rule r, in which the distance from a random root may
-// count. It stops and returns false if the tree needs far too much memory, cannot be better than the best plan, or the context has ended.
+// mergeRemaining merges all nodes that b has not merged yet. The next pair is chosen by rule r, in which the distance from a random root
+// may count. It stops and returns false if the tree needs far too much memory, cannot be better than the best plan, or the context has
+// ended.
 func (s *search) mergeRemaining(b *builder, r rule) (isComplete bool) {
 	maxFlops := math.Inf(1) // b counts without the surroundings of truncations; a tree that takes more cannot be better than the best
 	if s.hasBest && s.cost.Bytes <= s.memory {
