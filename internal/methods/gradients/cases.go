@@ -160,14 +160,17 @@ func (p *Prepared) numbers() junction.Numbers {
 type treeKey struct{}
 
 // compileTree returns the junction tree of the part, compiled for the tables of the network. It returns nil if the part has no tree
-// (p.Tables is 0), or if the tree does not fit the tables: the cases are then summed without it. It is compiled once and kept with the
-// instance.
+// (p.Tables is 0), if the tree does not fit the tables, or if digits of its tables may be lost: the cases are then summed without it. It is
+// compiled once and kept with the instance.
 func (p *Cases) compileTree(ctx context.Context, instance *problem.Problem, prepared *Prepared) (*junction.CaseTree, error) {
 	if p.Tables == 0 {
 		return nil, nil
 	}
 	return problem.Form(ctx, instance, treeKey{}, p, func() (*junction.CaseTree, error) {
-		t, _ := junction.CompileCases(prepared.numbers(), p.tree())
+		t, ok := junction.CompileCases(prepared.numbers(), p.tree())
+		if !ok { // digits of its tables may be lost even without observations
+			return nil, nil
+		}
 		return t, nil
 	})
 }
