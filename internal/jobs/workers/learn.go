@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime/debug"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/plan"
@@ -116,14 +116,23 @@ func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *bt
 	remaining := time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.JobStored)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var once sync.Once
-	store := func(remaining time.Duration) { once.Do(func() { w.storeFirstAnswer(ctx, d, net, m, remaining) }) }
+	var isBegun atomic.Bool
+	hasEnded := make(chan struct{})
+	store := func(remaining time.Duration) { // once: further calls wait for the first one
+		if !isBegun.CompareAndSwap(false, true) {
+			<-hasEnded
+			return
+		}
+		defer close(hasEnded)
+		w.storeFirstAnswer(ctx, d, net, m, remaining)
+	}
 	headStart := stage.HeadStart(remaining, len(net.Cores))
 	if headStart == 0 || d.Attempt > 1 {
 		store(remaining)
+	} else {
+		timer := time.AfterFunc(headStart, func() { store(remaining) })
+		defer timer.Stop()
 	}
-	timer := time.AfterFunc(headStart, func() { store(remaining) })
-	defer timer.Stop()
 
 	// Plan, and store a first answer if it was not stored and may be needed.
 	p, err := w.makePlan(ctx, net, m)
