@@ -75,7 +75,7 @@ func (g *sequence) evaluate(e *btn.Estimate, values []partValue) (r *estimate, i
 }
 
 // sumJudged lets the judge of the estimate's rule combine the parts. It is for estimates of unknown quality, so a total that is 0 or not
-// finite is an error.
+// finite is an error. If the estimate is a bound (IsBound), there is no total: the judge keeps the bounds, and r.Z stays 0.
 func (g *sequence) sumJudged(r *estimate) *query.ErrorInfo {
 	j := g.judges.ForRule(r.Plan.Rule)
 	if j == nil {
@@ -83,7 +83,8 @@ func (g *sequence) sumJudged(r *estimate) *query.ErrorInfo {
 	}
 	err := j.Add(&r.Estimate)
 	switch {
-	case err != nil || r.IsBound:
+	case err != nil: // of the judge; see below
+	case r.IsBound: // no total to check
 	case r.Z.IsZero():
 		err = errors.New("the total is exactly 0, and an estimate cannot show that Z is 0")
 	case !isFinite(r.Z.LogAbs()):

@@ -20,10 +20,11 @@ func Intervenes(queries []query.Query) bool {
 // Intervene returns a model with switches for the variables that queries set, and the queries with the value of each switch (Pearl's
 // augmented network). A variable X that a query sets gets a switch S as a further parent, numbered behind all variables of the model:
 //
-//   - At S = 0 X has its own table, for queries that leave X alone.
+//   - At S = 0 X has its own table, for queries that leave X alone, if there are any.
 //   - At S = k X has the k-th of the values that queries set it to, for certain.
 //
-// A switch has 2^p values with probability 2^−p each. evidenceOf makes up for that factor, so that Z is P(evidence | do(…)).
+// A switch has 2^p values with probability 2^−p each. evidenceOf makes up for that factor, so that Z is P(evidence | do(…)). Where 2^p is
+// above 1 + the number of values that are set, the values left over stand for nothing: every query observes the switch at another value.
 //
 // Errors: the model is no Bayesian network, or a query is about the numbers of its tables (bad_input); a table is too large or of a form
 // without switches (unsupported). Linear time in the tables of the variables that are set, times their values. If no query sets a variable,
@@ -45,7 +46,8 @@ func Intervene(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model,
 	augmented.Aliases, augmented.Lines = slices.Clone(m.Aliases), slices.Clone(m.Lines)
 	for _, s := range settings {
 		domain := 1 << bits.Len(uint(len(s.values))) // a power of two above the number of values
-		if err := augmented.AddSwitch(s.variable, s.values, domain, s.queries < len(queries)); err != nil {
+		isLeftAlone := s.queries < len(queries)      // by a query: only then S = 0 needs the variable's own table
+		if err := augmented.AddSwitch(s.variable, s.values, domain, isLeftAlone); err != nil {
 			return nil, nil, fault.Wrap(fault.CodeOf(err), err)
 		}
 	}

@@ -40,7 +40,8 @@ var event = kind{name: "event", compare: func(all []answer, a *answer) {
 	}
 }}
 
-// divideBy writes the ratio Z / Z_over into the result. The query over is number index of the job, and has an answer that is not 0.
+// divideBy writes the ratio Z / Z_over into the result. The argument over is the answer to the query in the denominator, and index is that
+// query's number in the job, for the warning. Z_over is not 0.
 func (a *answer) divideBy(over *answer, index int) {
 	r := a.result
 	r.Ratio = &query.Ratio{}
