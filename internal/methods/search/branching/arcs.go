@@ -10,17 +10,17 @@ const infiniteCost = int64(1) << 62
 func (s *state) exceedsMaxMoved(cell int) bool { return uint64(s.cells[cell]+maxMoved) > 2*maxMoved }
 
 // cheapestPartner returns the least cost of value a of e's first variable with a value b of its second one, over the values b in
-// partners, and the b of that cost. movedOut[b] is the cost that was moved out of the function to b. If unary is not nil, the cost
+// partners, and the b of that cost. movedToPartner[b] is the cost that was moved out of the function to b. If unary is not nil, the cost
 // includes unary[b]. The loops leave out what was moved to a, which is the same for all b: so a c of at most moved is a cost of 0, and
 // ends the scan, since no cost is below 0.
-func (s *mover) cheapestPartner(e *arc, a int32, movedOut, unary []int64, partners []int32) (leastCost int64, partner int32) {
-	d := len(movedOut)
+func (s *mover) cheapestPartner(e *arc, a int32, movedToPartner, unary []int64, partners []int32) (leastCost int64, partner int32) {
+	d := len(movedToPartner)
 	row := e.table[int(a)*d:][:d]
-	moved := s.movedOut(e, a) // the cost is row[b] − moved − movedOut[b]
+	moved := s.movedOut(e, a) // the cost is row[b] − moved − movedToPartner[b]
 	leastCost = infiniteCost
 	if unary == nil {
 		for _, b := range partners {
-			if c := row[b] - movedOut[b]; c < leastCost {
+			if c := row[b] - movedToPartner[b]; c < leastCost {
 				leastCost, partner = c, b
 				if c <= moved {
 					break
@@ -30,7 +30,7 @@ func (s *mover) cheapestPartner(e *arc, a int32, movedOut, unary []int64, partne
 	} else {
 		unary = unary[:d]
 		for _, b := range partners {
-			if c := row[b] - movedOut[b] + unary[b]; c < leastCost {
+			if c := row[b] - movedToPartner[b] + unary[b]; c < leastCost {
 				leastCost, partner = c, b
 				if c <= moved {
 					break
@@ -47,19 +47,19 @@ func (s *mover) cheapestPartner(e *arc, a int32, movedOut, unary []int64, partne
 func (s *mover) simpleSupport(id int32) bool {
 	e, reverse := &s.arcs[id], &s.arcs[reverseOf(id)]
 	x, y := e.from, e.to
-	movedOut := s.cells[reverse.movedCell:][:s.vars[y].domainSize] // by value of y: the cost moved to it
+	movedToPartner := s.cells[reverse.movedCell:][:s.vars[y].domainSize] // by value of y: the cost moved to it
 	partners := s.liveValues(y)
-	d := len(movedOut)
+	d := len(movedToPartner)
 
 	// Give each value of x its least cost.
 	changed := false
 	s.work += s.liveCount(&s.vars[x]) + 4 // entries looked at, the unit of work; the call itself counts as 4
 	for _, a := range s.liveValues(x) {
 		cell := e.movedCell + int(a)
-		if b := e.support[a]; s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.cells[cell] {
+		if b := e.support[a]; s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedToPartner[b] == s.cells[cell] {
 			continue // a still costs 0 with b
 		}
-		leastCost, partner := s.cheapestPartner(e, a, movedOut, nil, partners) // nil: without the unary costs of y
+		leastCost, partner := s.cheapestPartner(e, a, movedToPartner, nil, partners) // nil: without the unary costs of y
 		e.support[a] = partner
 		if leastCost > 0 && !s.exceedsMaxMoved(cell) {
 			s.set(cell, s.cells[cell]+leastCost)
@@ -103,16 +103,16 @@ func (s *mover) valuesWithoutFullSupport(id int32) []int32 {
 	e, reverse := &s.arcs[id], &s.arcs[reverseOf(id)]
 	y := e.to
 	d := s.vars[y].domainSize
-	movedOut, unary := s.cells[reverse.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d] // by value of y
+	movedToPartner, unary := s.cells[reverse.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d] // by value of y
 	partners, ownValues := s.liveValues(y), s.liveValues(e.from)
 	values := s.gaining[:0]
 	s.work += int64(len(ownValues)) + 4 // entries looked at, the unit of work; the call itself counts as 4
 	for _, a := range ownValues {
 		cell := e.movedCell + int(a)
-		if b := e.support[a]; unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.cells[cell] {
+		if b := e.support[a]; unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedToPartner[b] == s.cells[cell] {
 			continue // a still costs 0 with b
 		}
-		leastCost, partner := s.cheapestPartner(e, a, movedOut, unary, partners)
+		leastCost, partner := s.cheapestPartner(e, a, movedToPartner, unary, partners)
 		e.support[a] = partner
 		if leastCost > 0 && !s.exceedsMaxMoved(cell) {
 			s.gains[len(values)] = leastCost

@@ -405,12 +405,12 @@ func (s *propagator) costWithFunctions(x, a int32, limit int64) int64 {
 			continue
 		}
 		d := s.vars[y].domainSize
-		movedOut, unary := s.cells[reverse.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d] // by value of y
+		movedToPartner, unary := s.cells[reverse.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d] // by value of y
 		b := e.support[a]
-		if unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.movedOut(e, a) {
+		if unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedToPartner[b] == s.movedOut(e, a) {
 			continue // b still costs 0 with a
 		}
-		leastCost, partner := s.cheapestPartner(e, a, movedOut, unary, s.liveValues(y))
+		leastCost, partner := s.cheapestPartner(e, a, movedToPartner, unary, s.liveValues(y))
 		e.support[a] = partner
 		if cost += leastCost; cost >= limit {
 			return cost

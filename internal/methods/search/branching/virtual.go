@@ -145,20 +145,23 @@ func (v *virtual) strikeNeighbours(y int32) int32 {
 
 // strikePair strikes the values of the first variable of arc id that cost more than theta with every value left of the second one. A
 // value b with which a costs at most theta is recorded as support of a. strikePair returns false if the first variable has no value left.
+//
+// The cost of a and b is the entry of the table minus what was moved out of the function to each of them: v.movedOut(e, a) to value a, and
+// movedToPartner[b] to value b.
 func (v *virtual) strikePair(id int32) bool {
 	e, reverse := &v.arcs[id], &v.arcs[reverseOf(id)]
 	d := v.vars[e.to].domainSize
-	movedOut, partners := v.cells[reverse.movedCell:][:d], v.liveValues(e.to)
+	movedToPartner, partners := v.cells[reverse.movedCell:][:d], v.liveValues(e.to)
 	ownValues := v.liveValues(e.from)
 	v.work += int64(len(ownValues))
 	for k := len(ownValues) - 1; k >= 0; k-- { // backwards, since strike reorders the list behind k
 		a := ownValues[k]
-		row, limit := e.table[int(a)*d:][:d], v.movedOut(e, a)+v.theta // row[b] − movedOut[b] ≤ limit if (a, b) costs at most theta
-		if b := e.support[a]; v.isLive(e.to, b) && row[b]-movedOut[b] <= limit {
+		row, limit := e.table[int(a)*d:][:d], v.movedOut(e, a)+v.theta // (a, b) costs at most theta if row[b] − movedToPartner[b] ≤ limit
+		if b := e.support[a]; v.isLive(e.to, b) && row[b]-movedToPartner[b] <= limit {
 			continue // b still supports a
 		}
 		v.work += int64(len(partners))
-		i := slices.IndexFunc(partners, func(b int32) bool { return row[b]-movedOut[b] <= limit })
+		i := slices.IndexFunc(partners, func(b int32) bool { return row[b]-movedToPartner[b] <= limit })
 		if i >= 0 {
 			e.support[a] = partners[i]
 		} else if !v.strike(e.from, a, id) {
