@@ -17,7 +17,7 @@ import (
 var ErrWeights = errors.New("circuit: weights")
 
 // Evaluate returns Z(w) = Σ_x C(x) Π_v w_v(x_v), by one pass up. No term is negative, so its relative error is at most one
-// rounding per operation of the longest chain. Linear time; 16 bytes a value, kept for the next pass. Errors wrap ErrWeights,
+// rounding per operation of the longest chain. Linear time; 16 bytes a node, kept for the next pass. Errors wrap ErrWeights,
 // or are the context's.
 func (c *Circuit) Evaluate(ctx context.Context, w Weights) (scaled.Number, error) {
 	p, err := c.passUp(ctx, w, sumChildren)

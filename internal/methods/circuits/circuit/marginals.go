@@ -10,8 +10,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Marginals returns Z and, for each weight w by its number, w·∂Z/∂w: the share of Z that the value has. The shares of a variable's values
-// add up to Z. One pass up and one down; linear time, 32 bytes a value. Errors as of Evaluate.
+// Marginals returns Z and, for each weight w by its number, w·∂Z/∂w. Each weight belongs to one value of a variable, and w·∂Z/∂w is the
+// share of Z with that value: the sum of the terms of Z in which the variable has it. The shares of all values of a variable add up to Z.
+// One pass up and one down; linear time, 32 bytes for each node of the circuit. Errors as of Evaluate.
 func (c *Circuit) Marginals(ctx context.Context, w Weights) (scaled.Number, []scaled.Number, error) {
 	p, err := c.passUpAndDown(ctx, w)
 	if err != nil {

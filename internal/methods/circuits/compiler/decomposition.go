@@ -76,9 +76,9 @@ func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work 
 	return greedy, steps, nil
 }
 
-// eliminationOrder returns the indices of h in the order in which a contraction tree sums them out. An index is summed out by the merge
-// below which all tensors are that have it. Indices of one merge are in ascending order. h.Edges are the scopes of the tensors, the
-// leaves of the tree; merge k makes node t.Leaves + k.
+// eliminationOrder returns the indices of h in the order in which a contraction tree sums them out. An index is summed out by the first
+// merge that has all tensors with the index below it. Indices that one merge sums out are in ascending order. h.Edges are the scopes of the
+// tensors, the leaves of the tree. Merge k makes node t.Leaves + k.
 func eliminationOrder(h contractionorder.Hypergraph, t contractionorder.Tree) []int {
 	tensorCount := make([]int, len(h.Dims))               // by index: the number of tensors that have it
 	merged := make([]map[int]int, t.Leaves+len(t.Merges)) // by node of the tree and index: the number of tensors below the node that have it
@@ -107,7 +107,8 @@ func eliminationOrder(h contractionorder.Hypergraph, t contractionorder.Tree) []
 				delete(a, v)
 			}
 		}
-		order = append(order, distinct(summed)...)
+		slices.Sort(summed) // the order of a map is random
+		order = append(order, summed...)
 		merged[t.Leaves+k] = a
 	}
 	return order
