@@ -26,8 +26,8 @@ const bytesPerCoefficient = 16
 // sumAndVisit returns Z = Σ_c S_c [z^c] Π_k p_k for the polynomials p_k of the links, and calls visit with the derivative of Z by every
 // wanted one. It is counts.Product.Sum in several count variables, with the bits of counts.MultiplyPolys and Dot.
 //
-// The way back needs the partial products p_0, p_0 p_1, …, the largest polynomial first. If they are too many for the memory, every ⌈√k⌉th
-// of k is kept and the others are computed again, run by run. The cost in all is then four times that of Z, otherwise three times.
+// The way back needs the partial products p_0, p_0 p_1, …, the largest polynomial first. If all n of them are too many for the memory,
+// every ⌈√n⌉th is kept, and the others are computed again, run by run. The cost in all is then four times that of Z, otherwise three times.
 func (b derivativePass) sumAndVisit() (scaled.Number, error) {
 	order := make([]int, len(b.Polys)) // the largest first
 	for i := range order {
@@ -98,16 +98,17 @@ func (b derivativePass) sumAndVisit() (scaled.Number, error) {
 	return z, nil
 }
 
-// chooseStride returns 1 if all partial products fit the memory. It returns ⌈√k⌉ if every ⌈√k⌉th of k and one run between two of them fit,
-// and otherwise an error over budget. order is the sequence in which the polynomials are multiplied.
+// chooseStride returns the stride with which sumAndVisit keeps partial products: every stride'th of them. It is 1 if all n partial products
+// fit the memory. Otherwise it is ⌈√n⌉ if every ⌈√n⌉th product fits together with one run, the products between two kept ones. If these do
+// not fit either, the error is over budget. order is the sequence in which the polynomials are multiplied.
 func (b derivativePass) chooseStride(order []int) (int, error) {
 	// The sizes of the partial products. The sides of their boxes add up, less one for every factor after the first.
 	partialSizes := make([]float64, len(order))
 	shape := make([]float64, len(b.S.Shape))
-	for i, k := range order {
+	for i, polynomial := range order {
 		partialSizes[i] = 1
-		for a, s := range b.Polys[k].Shape {
-			shape[a] += float64(s)
+		for a, side := range b.Polys[polynomial].Shape {
+			shape[a] += float64(side)
 			if i > 0 {
 				shape[a]--
 			}
@@ -130,7 +131,8 @@ func (b derivativePass) chooseStride(order []int) (int, error) {
 			largestRun = max(largestRun, run)
 		}
 
-		// S, the derivative and products on the way have up to the size of the last partial product.
+		// 4 more polynomials of up to the size of the last partial product: S, the derivative, and two on the way, such as the next
+		// derivative and a product that is not kept.
 		bytes = bytesPerCoefficient * (kept + largestRun + 4*partialSizes[len(partialSizes)-1])
 		if bytes <= float64(b.Memory) {
 			return stride, nil

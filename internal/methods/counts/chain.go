@@ -139,9 +139,10 @@ func makePrimitive(v []int) {
 	}
 }
 
-// isMultiple reports whether c = j·v for an integer j. The entries of v have no common divisor.
+// isMultiple reports whether c = j·v for an integer j ≥ 0. The entries of c and v are at least 0. If v is primitive (makePrimitive),
+// every c on the ray from 0 through v is such a multiple.
 func isMultiple(c, v []int) bool {
-	multiple := -1
+	multiple := -1 // j; −1: not known yet
 	for a := range c {
 		switch {
 		case v[a] == 0 && c[a] == 0:

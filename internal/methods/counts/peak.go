@@ -182,9 +182,9 @@ func (f *Form) maximumOfTables(ctx context.Context, kind *kind, tolerance float6
 }
 
 // fillMaxima runs the elimination of a piece with maxima in the place of sums, and returns the largest weight of the piece. Each step makes
-// a table, maxima by step and entry: of a table of numbers, of a link's terms, of a product of two steps, or of a step with one index
-// maximised over. A walk goes through the entries of one table; walk.Position are the indices of the entries at the same values in the
-// other ones.
+// a table, m.maxima by step and entry: of a table of numbers, of a link's terms, of a product of two steps, or of a step with one index
+// maximised over. A walk goes through the entries of a table over its first scope. walk.Position[k] is the index of the entry at the same
+// values in a table over the k-th scope behind it.
 func (m *maximiser) fillMaxima() (maximum, error) {
 	if m.expression.Scale.IsZero() {
 		return maximum{}, nil
@@ -199,7 +199,7 @@ func (m *maximiser) fillMaxima() (maximum, error) {
 		switch s.op {
 		case opTable:
 			for entry, p := range m.tableEntries(s) {
-				maxima[entry] = maximum{p.Coef.At(0), 1}
+				maxima[entry] = maximum{weight: p.Coef.At(0), ties: 1} // p is a constant polynomial
 			}
 		case opUnary:
 			for entry := range maxima {

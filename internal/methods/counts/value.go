@@ -24,13 +24,14 @@ type Answer struct {
 	MulAdds   int64
 }
 
-// Value returns Z of a network in count space, and all marginals if they are wanted. The network is a product of pieces, connected parts,
-// each a polynomial in the counts of the symmetric cores; Z is the sum over all counts c of S_c times the coefficient of z^c. What equal
-// pieces, a kind, have in common is computed once.
+// Value returns Z of a network in count space, and all marginals if they are wanted. The network has symmetric cores, whose entry S_c
+// depends only on the counts c of their legs' values. The pieces are the connected parts of the network without these cores. Each piece is
+// a polynomial in the count variables z, and Z is the sum over all c of S_c times the coefficient of z^c in the product of the pieces. A
+// kind is a class of equal pieces: it has one polynomial, and the number of its pieces as the power.
 //
-// Numbers carry exponents, and a coefficient is summed with the rounding of its own terms. If numbers are at least 0, large products may be
-// cut to windows of coefficients: the dropped terms are below 2^-60 of Z, and of every marginal that is not below 2^-1000 of Z. Errors:
-// fault.OverBudget with the bytes; the context's.
+// Numbers carry exponents of their own, so that none overflows. The rounding of a coefficient is relative to the terms that are added up
+// for it, not to the other coefficients. If no number is below 0, large products may be cut to windows of coefficients: the dropped terms
+// are below 2^-60 of Z, and of every marginal that is not below 2^-1000 of Z. Errors: fault.OverBudget with the bytes; the context's.
 func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
 	e := &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)}
 	if err := f.checkMemory(marginals); err != nil {
