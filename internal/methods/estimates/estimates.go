@@ -360,7 +360,8 @@ var shares = []struct {
 }
 
 // shareOfDraws returns the share of the budget for draws: that of the first rule in the table shares which applies to the findings of a
-// trial of contractions and of a pilot of draws. It adds the findings and the rule to the offers for people.
+// trial of contractions and of a pilot of draws. It adds the findings and the rule to the offers of ctx, the lines that tell people how
+// the plan was chosen.
 func shareOfDraws(ctx context.Context, trial ladder.Verdict, draws sampled.Sampling) float64 {
 	pilot := draws.About()
 	f := findings{

@@ -83,6 +83,9 @@ const leastSampled = 128
 // has a sixteenth of all components, or fewer if the pilot shows that the accuracy needs fewer. Each further estimate adds as many as
 // there were before it, so that the total doubles. The preparation of a part takes at most setupShare of the work on its components. The
 // error is over budget if the smallest part does not fit the memory.
+//
+// A part has one policy.SampledParts'th of the components that the budget holds, or more if its preparation needs that. If the memory needs
+// smaller parts, there are more of them, up to mostSampledParts. The components that these do not hold are left out.
 func PlanEstimates(c *Chains, sampler Sampling, s query.Settings, marginals bool) (out []btn.Estimate, err error) {
 	// part is the number of components in a part, total that in all parts.
 	componentFlops, setupFlops := sampler.Cost(c)
@@ -107,7 +110,8 @@ func PlanEstimates(c *Chains, sampler Sampling, s query.Settings, marginals bool
 		if total-to < to/2 { // too few are left for an estimate of their own
 			to = total
 		}
-		size := min(part, max(leastPart, wholeGroups(float64(to-from)/2)))
+		half := wholeGroups(float64(to-from) / 2) // if leastPart allows it, there are two parts or more, which workers share
+		size := min(part, max(leastPart, half))
 		parts := math.Ceil(float64(to-from) / float64(size)) // each does the setup
 		e := btn.Estimate{
 			Rule: btn.Pooled, Track: string(query.FamilySampled), Slices: 1, Level: math.Log2(float64(to)),

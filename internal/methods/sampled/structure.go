@@ -56,7 +56,9 @@ func (s *Structure) Bytes(_ *Chains, components int64, marginals bool) float64 {
 	return importance.Bytes(components, len(s.Path.Fit.Domains), marginals)
 }
 
-// Draw implements Sampling. It draws with package structured, and multiplies all weights by the scale of the network.
+// Draw implements Sampling. It draws with package structured, and multiplies all weights by the scale of the network. There are two maxima:
+// LnBound (LnMost in the result) is an upper bound of every weight that a chain can have, LnLargest (Top) the largest weight of these
+// chains.
 func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	w, flops, err := structured.WeighChains(ctx, p, s.Path, s.Seed, from, to, want.Marginals)
 	if err != nil {
@@ -67,10 +69,10 @@ func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64
 		w.Ln[k] += lnScale
 	}
 	v := btn.Value{Z: scaled.FromLog(sampling.LnMean(w.Ln)), Flops: s.Setup + flops, Weights: &btn.Weights{Ln: w.Ln}}
-	if lnLargest := w.LnBound + lnScale; !math.IsInf(lnLargest, 0) {
-		v.Weights.LnMost = &lnLargest
+	if lnBound := w.LnBound + lnScale; !math.IsInf(lnBound, 0) { // +Inf if no bound is known: then LnMost stays nil
+		v.Weights.LnMost = &lnBound
 	}
-	if w.WeightByValue != nil {
+	if w.WeightByValue != nil { // marginals are wanted; the sums are relative to the largest weight
 		v.Weights.Top, v.Weights.Domains = w.LnLargest+lnScale, contraction.Domains(p.Net)
 		v.Weights.Share, v.Weights.Squares = w.WeightByValue, w.SquareByValue
 	}

@@ -171,7 +171,7 @@ type weight struct {
 // renewalRungs is the number of rungs after which fields and energies are recomputed, so that roundings do not add up.
 const renewalRungs = 256
 
-// maxFactors limits the factors, each at most 2, of a product in float32.
+// maxFactors limits the factors, each at most 2, of a product in float32: the product is at most 2^96, and float32 ends at 2^128.
 const maxFactors = 96
 
 // anneal carries chains first to first+7 along a path, and adds their log-weights to ln. If wantsEnd is true, it returns their last
@@ -343,16 +343,19 @@ type fieldArgs struct {
 
 // sweep carries every spin of all eight chains from one rung to another, given by their √β. A spin's step changes the fields of its
 // neighbours. A dense model computes the fields of eight spins at once instead, and its steps change only fields among the eight.
+//
+// Each step multiplies the weight's products newProduct and oldProduct, which are float32, by a factor of at most 2. So
+// reserveFactors makes room in them for the steps of at most maxFactors spins at a time.
 func (b *spinChains) sweep(oldRoot, newRoot float32, step Step) {
 	old, new := rung{oldRoot * oldRoot, oldRoot}, rung{newRoot * newRoot, newRoot}
 	a := sweepArgs{generators: &b.random, weight: &b.weight, old: old, new: new, step: step}
 	if b.denseRows == nil {
-		for first := 0; first < b.n; first += maxFactors { // so many spins that their factors fit float32
+		for first := 0; first < b.n; first += maxFactors {
 			n := min(maxFactors, b.n-first)
 			b.reserveFactors(n)
 			b.stepSpins(&a, stepRange{
 				first: first, n: n, firstCoupling: int(b.model.First[first]),
-				fieldRows: b.fieldRows, ownFields: b.fieldRows[first*GroupSize:],
+				fieldRows: b.fieldRows, ownFields: b.fieldRows[first*GroupSize:], // fieldRows has all spins
 				neighbourEnds: b.neighbourEnds[first:], neighbourOffsets: b.neighbourOffsets, couplings: b.couplings,
 			})
 		}
@@ -363,7 +366,7 @@ func (b *spinChains) sweep(oldRoot, newRoot float32, step Step) {
 		b.computeFields(r, k*GroupSize, oldRoot, newRoot)
 		b.reserveFactors(r.count)
 		b.stepSpins(&a, stepRange{
-			first: k * GroupSize, n: r.count, fieldRows: b.fieldRows, ownFields: b.fieldRows,
+			first: k * GroupSize, n: r.count, fieldRows: b.fieldRows, ownFields: b.fieldRows, // fieldRows has only the eight spins
 			neighbourEnds: r.laterEnds, neighbourOffsets: r.laterOffsets, couplings: r.laterCouplings,
 		})
 	}

@@ -121,12 +121,18 @@ func firstRung(ctx context.Context, p *truncated.Prepared, plan *truncated.Trunc
 const searchTime = 3.0 / 4
 
 // searchPlans searches plans that fit the memory at a bond, or at a smaller one if none does. It returns the plans and the bond that they
-// are for. If the time for planning ends, it returns the plans so far, or greedy ones for the smallest bond, and isComplete is false.
+// are for. If the time for planning ends, it returns the plans so far, or greedy ones for the smallest bond (or the bond of the request, if it
+// names one), and isComplete is false.
+//
+// A network of more than policy.MostHasty tables is large. For a large network under MethodAuto, which has other methods, it makes no
+// greedy plans, since these take long as well: the error is over budget.
 func searchPlans(
 	ctx context.Context, p *truncated.Prepared, s query.Settings, bond int, marginals bool,
 ) (plans []truncated.TruncatedPlan, planBond int, isComplete bool, err error) {
+	tables := len(p.Expression().Tables)
+	isLarge := tables > policy.MostHasty
 	share := 1.0
-	if len(p.Expression().Tables) > policy.MostHasty { // prices take time, too
+	if isLarge { // the rest of the time is for the prices of the plans, which are fast for other networks
 		share = searchTime
 	}
 	planning, cancel := proposal.PlanningContext(ctx, share)
@@ -143,9 +149,9 @@ func searchPlans(
 
 	if proposal.IsOutOfTime(ctx, err) {
 		isComplete = false
-		if n := len(p.Expression().Tables); s.Method == query.MethodAuto && n > policy.MostHasty {
+		if s.Method == query.MethodAuto && isLarge {
 			return nil, 0, false, fault.New(fault.OverBudget,
-				"plan: truncated legs: no plan was found in the time that the deadline leaves, %d tables are left", n)
+				"plan: truncated legs: no plan was found in the time that the deadline leaves, %d tables are left", tables)
 		}
 		if s.Bond == 0 {
 			o.Bond = leastBond
