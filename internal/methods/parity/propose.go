@@ -41,10 +41,10 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, err
 	}
 	f, err := formOf(ctx, j.Problem())
-	if f == nil || err != nil { // no error but the context's says more than that there is no form
+	if f == nil || err != nil { // without a form there is nothing to propose; the only error is the context's
 		return nil, ctx.Err()
 	}
-	// Two lists of float64 by state, of which there are 2^dependent.
+	// 16 bytes: two lists of float64 by state. There are 2^len(f.dependent) states.
 	cost := query.Cost{Flops: f.flops(ask.Marginals), Bytes: 16 * float64(f.states()), Log2Table: float64(len(f.dependent))}
 
 	isOverLimit := policy.ExactRate*cost.Flops > proposal.ExactFlopLimit(j.Settings) || cost.Bytes > float64(j.Settings.Memory)
@@ -53,6 +53,9 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if isOverLimit || isOrderCheaper || mayOrderBeCheaper {
 		return nil, nil
 	}
+
+	// The remembered plan serves the network under any evidence. What depends on the evidence is not in it: the assignment has the cost, and
+	// a contraction finds the form itself, so Parities has no fields.
 	plan, hit, err := j.Remember(ctx, "parity", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return proposal.ExactPlan(query.Cost{}, &Parities{}), nil
 	})

@@ -120,14 +120,14 @@ func (c *slice) holdSpin(ctx context.Context, m *ising.Model, k int, sign float6
 	return out
 }
 
-// setFieldDiagonal sets d_0 to its best value for the other d_i: 1 + hᵀ(D − J)⁻¹h, with the fields h and the matrix J of couplings. It
-// leaves d_0 as it is if D − J is not positive definite.
+// setFieldDiagonal sets d_0 to the value that makes the upper bound smallest for the present d_1 … d_n and s: 1 + hᵀ(D − J)⁻¹h. Here h are
+// the fields, J the matrix of couplings, and D the diagonal matrix of d_1 … d_n. It leaves d_0 as it is if D − J is not positive definite.
 func (p *determinant) setFieldDiagonal(fields []float64) {
 	if p.n == 0 {
 		p.d[0] = 1
 		return
 	}
-	inner := make([]float64, 0, p.n*p.n) // D − J: D − A without the first row and column
+	inner := make([]float64, 0, p.n*p.n) // D − J: the matrix of the whole bound without row and column 0, those of the fields
 	whole := p.difference(p.d)
 	for a := 1; a <= p.n; a++ {
 		inner = append(inner, whole[a*(p.n+1)+1:(a+1)*(p.n+1)]...)

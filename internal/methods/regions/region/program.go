@@ -85,12 +85,12 @@ func (p *program) value(m *compiled.Memory) float64 {
 //
 //	M_i(x) = b_i(x) ∂Z/∂b_i(x)
 //
-// where b_i is the belief of the index and Z the value of its connected part. It needs the results that value has left in m. The slice that
-// yield gets is overwritten later.
+// where b_i is the belief of the index and Z the sum over its connected part. The method value must have run on m before, since its results
+// of the steps are needed. The slice that yield gets is overwritten later.
 func (p *program) marginals(m *compiled.Memory, yield func(i int, marginal []float64)) {
 	for n := len(p.Steps) - 1; n >= 0; n-- {
 		s := &p.Steps[n]
-		if s.Size == 1 { // the last step of a connected part: ∂Z/∂Z = 1
+		if s.Size == 1 { // one entry, as no index is left: the result is Z of a connected part, and ∂Z/∂Z = 1
 			m.Derivatives[p.Leaves+n][0] = 1
 		}
 		p.Backward(m, n)
