@@ -63,9 +63,9 @@ func (s *symmetricSum) plainChainTooLarge() error {
 		sumproduct.ErrOverBudget, s.kind, s.position, len(s.dims), maxCounterEntries)
 }
 
-// plainStep returns the table over (count before, value of a leg, count after), which is 1 if a leg at the value's level leads from the one
-// count vector to the other, else 0. before and after list the count vectors as numbers, ascending; strides[level] is by how much a leg at
-// a level raises the number.
+// plainStep returns the table over (count before, value of a leg, count after). Its entry is 1 if the count vector before the leg, with one
+// more leg at the value's level, is the count vector after it; otherwise 0. before and after list the count vectors as numbers, ascending.
+// A leg at a level raises the number by strides[level]. after has every number that arises from before in this way (reachableCounts).
 func plainStep(levelOf []uint8, strides, before, after []int) rawTable {
 	dim := len(levelOf)
 	step := rawTable{
@@ -74,7 +74,7 @@ func plainStep(levelOf []uint8, strides, before, after []int) rawTable {
 	}
 	for i, count := range before {
 		for x, level := range levelOf {
-			j, _ := slices.BinarySearch(after, count+strides[level])
+			j, _ := slices.BinarySearch(after, count+strides[level]) // it is always found
 			step.data[(i*dim+x)*len(after)+j] = 1
 		}
 	}
