@@ -121,8 +121,8 @@ func firstRung(ctx context.Context, p *truncated.Prepared, plan *truncated.Trunc
 const searchTime = 3.0 / 4
 
 // searchPlans searches plans that fit the memory at a bond, or at a smaller one if none does. It returns the plans and the bond that they
-// are for. If the time for planning ends, it returns the plans so far, or greedy ones for the smallest bond (or the bond of the request, if it
-// names one), and isComplete is false.
+// are for. If the time for planning ends, it returns the plans so far, or greedy ones, and isComplete is false. Greedy plans are for the
+// bond of the request, or the smallest one if the request names none.
 //
 // A network of more than policy.MostHasty tables is large. For a large network under MethodAuto, which has other methods, it makes no
 // greedy plans, since these take long as well: the error is over budget.
