@@ -151,27 +151,28 @@ func (c *answering) lateError() error {
 	return fault.New(fault.Deadline, "no answer %s after the deadline: do workers run, and have they a processor?", c.grace())
 }
 
-// prepare reads the model and the queries, and returns the job.
-func (c *answering) prepare(ctx context.Context, t *console.Terminal, job string, what *question) (wire.Request, error) {
-	m, queries, err := c.load(ctx, t, c.server(), what)
+// prepare reads the model and the queries, and returns the job. ask is what is asked beside the evidence. It also sets c.names, c.isBayes
+// and c.formula, what run tells the printer about the model.
+func (c *answering) prepare(ctx context.Context, t *console.Terminal, job string, ask *question) (wire.Request, error) {
+	m, queries, err := c.load(ctx, t, c.server(), ask)
 	if err != nil {
 		return wire.Request{}, err
 	}
 	c.names, c.isBayes, c.formula = query.Names{Variables: m.Names, States: m.States}, bayesnet.IsNormalised(m), formulaOf(m)
-	return c.newMessage(job, m, c.addMarginals(ctx, m, queries, what))
+	return c.newMessage(job, m, c.addMarginals(ctx, m, queries, ask))
 }
 
 // answer loads the model, submits the job and waits for its results.
 func (c *answering) answer(
-	ctx context.Context, t *console.Terminal, common *config.Common, job string, what *question,
+	ctx context.Context, t *console.Terminal, common *config.Common, job string, ask *question,
 ) (results []query.Result, queries []query.Query, err error) {
 	// the request
-	message, err := console.RunPromptly(ctx, func() (wire.Request, error) { return c.prepare(ctx, t, job, what) })
+	message, err := console.RunPromptly(ctx, func() (wire.Request, error) { return c.prepare(ctx, t, job, ask) })
 	if err != nil {
 		return nil, nil, err
 	}
 	queries = message.Queries
-	if file := queries[0].EvidenceFile; len(c.Evid) == 0 && what.queries == "" && file != "" && !c.JSON {
+	if file := queries[0].EvidenceFile; len(c.Evid) == 0 && ask.queries == "" && file != "" && !c.JSON {
 		fmt.Fprintf(t.Err, "btn: using the evidence in %s (--evid none turns that off)\n", file)
 	}
 

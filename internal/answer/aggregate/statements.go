@@ -112,9 +112,14 @@ func (g *sequence) isSurpassed(s judge.Statement) bool {
 }
 
 // contradiction returns the uncertainty of an answer that another method contradicts, 0 if none does. Two methods contradict each other if
-// their distance exceeds the sum of their uncertainties. One of the two is wrong then. So the uncertainty is the distance minus the other
-// method's uncertainty, and at least half of the distance. A statement that bounds exclude is no contradiction, unless they exclude the
-// answer's statement, too.
+// the distance of their values of ln Z exceeds the sum of their uncertainties: their intervals do not meet, and one of the two is wrong.
+//
+//   - If the answer is wrong and the other method right, ln Z is in the other method's interval. Its nearer end is as far from the answer
+//     as the distance minus the other method's uncertainty. So the uncertainty is at least that.
+//   - Nobody knows which of the two is wrong. So it is also at least half of the distance, which reaches the middle between the two values.
+//
+// The largest uncertainty by any method counts. A statement that bounds exclude is no contradiction, unless they exclude the answer's
+// statement, too.
 func (g *sequence) contradiction(answer judge.Statement) (u float64) {
 	for _, s := range g.statements {
 		isOther := s.Best != answer.Best

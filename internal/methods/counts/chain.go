@@ -342,12 +342,16 @@ func (c *chain) partialProduct(i int) (countspace.Poly, error) {
 	return c.partials[i-1], nil
 }
 
-// visitDerivatives calls visit for every wanted kind k, with the derivative of Σ_c s_c [z^c] Π by one of the polynomials polys[k] in the
-// product Π of the chain's factors. It goes back from the last factor: h is the derivative by the product of the factors up to the present
-// one. Partial products that are no longer needed are dropped on the way.
+// visitDerivatives calls visit once for every wanted kind. A kind stands for equal pieces of a network: they have one polynomial,
+// c.polys[kind], and the product Π of the chain's factors has it to a power, once for each piece. visit gets the derivative of the sum
+// Σ_c s_c [z^c] Π by one of these equal polynomials, with the others fixed.
+//
+// It goes back from the last factor: h is the derivative of the sum by the product of the factors up to the present one. Partial products
+// that are no longer needed are dropped on the way.
 func (c *chain) visitDerivatives(
 	s countspace.Poly, wanted func(kind int) bool, visit func(kind int, derivative countspace.Poly) error,
 ) error {
+	// The derivative by Π itself is s. Only the coefficients in the box of Π count, since Π is 0 outside.
 	h := countspace.Crop(s, c.partials[len(c.partials)-1].Shape)
 	for i := len(c.factors) - 1; i >= 0; i-- {
 		if err := c.ctx.Err(); err != nil {
@@ -452,7 +456,8 @@ func (c *chain) wantedCoefficients(p countspace.Poly) countspace.Poly {
 	return ones
 }
 
-// rayCoefficients returns a polynomial over the factor's box that is 1 at the multiples of the ray and 0 elsewhere.
+// rayCoefficients returns a polynomial over the box x.shape that is 1 at the multiples j · ray and 0 elsewhere. j goes from 0 to the
+// degree of the ray's product in one variable. All of these multiples are in the box, whose sides are degree · ray[a] + 1 (planRay).
 func (x *chainFactor) rayCoefficients() countspace.Poly {
 	out := countspace.New(x.shape)
 	exponents := make([]int, len(x.ray))

@@ -311,8 +311,9 @@ func (d *division) divide(ctx context.Context, mayStayUndivided bool) (plan *btn
 	return bounding.Insert(ctx, d.Job, afterFirst, plan, isComplete)
 }
 
-// divideHastily gives contractions and chains half of the budget each, if there is no time for divide. There is no trial and there are no
-// bounds, and only a small pilot of the chains. If these do not fit the memory, it returns the contractions.
+// divideHastily gives contractions and chains half of the budget each, if there is no time for divide. HastyEstimates plans chains for half
+// of the budget by itself. There is no trial and there are no bounds, and only a small pilot of the chains. If the chains do not fit the
+// memory, which is an error over budget, it returns the contractions alone.
 func (d *division) divideHastily(ctx context.Context) (*btn.Plan, error) {
 	components, err := sampled.HastyEstimates(ctx, d.Job, d.chains, d.ask.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
@@ -321,7 +322,7 @@ func (d *division) divideHastily(ctx context.Context) (*btn.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	contracted, _ := estimatesWithin(d.contracted.Estimates, d.Settings.Budget/2)
+	contracted, _ := estimatesWithin(d.contracted.Estimates, d.Settings.Budget/2) // their flops do not matter: chains have half in any case
 	return &btn.Plan{
 		Method: d.contracted.Method, Accuracy: d.Settings.Accuracy, Warnings: d.contracted.Warnings,
 		Estimates: mergeByCost(contracted, components),

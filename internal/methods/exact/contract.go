@@ -84,10 +84,13 @@ func (p *Prepared) AnswerSlices(ctx context.Context, c *Tree, o Options) (Answer
 }
 
 // judge fills in what is known of the error of the answer a: Doubt, Digits and Rounding. stats are those of its contraction along c.
+// p.given is the network before the simplification, and p.simple.Expression has the simplified tables, which were contracted.
 //
-//   - If terms were lost below the range of float64, that is the doubt, and Rounding stays nil.
-//   - If the network has entries below 0, Digits are those that cancelled, and Rounding bounds the roundings of all terms. Both follow from
-//     the sum of absolute values, which is contracted along the same tree if the simplified tables have entries below 0, too.
+//   - If terms were lost below the range of float64, Doubt says so.
+//   - If no entry of p.given is below 0, Digits and Rounding stay as they are, 0 and nil.
+//   - Otherwise Digits are those that cancelled, and Rounding bounds the roundings of all terms. Both follow from the sum of absolute
+//     values. That is |Z| if no simplified entry is below 0. If one is, the absolute values are contracted along the same tree; if terms
+//     were lost in one of the two contractions, Rounding is nil.
 func (p *Prepared) judge(
 	ctx context.Context, c *Tree, o Options, stats pairwise.Stats, a *Answer,
 ) error {
@@ -103,7 +106,7 @@ func (p *Prepared) judge(
 	}
 
 	if !p.simple.Expression.Signed() {
-		a.noteCancellation(a.Z.Abs(), roundings)
+		a.noteCancellation(a.Z.Abs(), roundings) // also if terms were lost: then Doubt says that more may be missing
 		return nil
 	}
 	abs, absStats, err := pairwise.Contract(ctx, p.simple.Expression.Absolute(), tree(c), options(c, o))
@@ -115,7 +118,7 @@ func (p *Prepared) judge(
 	if absStats.Lost && a.Doubt == "" {
 		a.Doubt = doubtLost
 	}
-	if stats.Lost || absStats.Lost {
+	if stats.Lost || absStats.Lost { // the error may be more than rounding
 		a.Rounding = nil
 	}
 	return nil

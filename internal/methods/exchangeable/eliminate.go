@@ -28,7 +28,7 @@ type elimination struct {
 // together lists sets of classes that have to be in one table. Cost O(classes³).
 func chooseElimination(k *kinds, sizes []float64, together [][]int) *elimination {
 	n := len(sizes)
-	// Classes are neighbours if a term has both.
+	// Two different classes are neighbours if a term has both, or a set of together.
 	adjacent := make([][]bool, n)
 	for c := range adjacent {
 		adjacent[c] = make([]bool, n)
@@ -36,7 +36,9 @@ func chooseElimination(k *kinds, sizes []float64, together [][]int) *elimination
 	join := func(classes []int) {
 		for _, c := range classes {
 			for _, d := range classes {
-				adjacent[c][d] = c != d || adjacent[c][d] // true unless c is d
+				if c != d {
+					adjacent[c][d] = true
+				}
 			}
 		}
 	}
@@ -61,7 +63,7 @@ func chooseElimination(k *kinds, sizes []float64, together [][]int) *elimination
 			}
 			size := sizes[c]
 			for d := range n {
-				if adjacent[c][d] && !isSummedOut[d] && d != c {
+				if adjacent[c][d] && !isSummedOut[d] {
 					size *= sizes[d]
 				}
 			}
@@ -73,7 +75,7 @@ func chooseElimination(k *kinds, sizes []float64, together [][]int) *elimination
 		// Its neighbours become neighbours of each other.
 		var neighbours []int
 		for d := range n {
-			if adjacent[chosen][d] && !isSummedOut[d] && d != chosen {
+			if adjacent[chosen][d] && !isSummedOut[d] {
 				neighbours = append(neighbours, d)
 			}
 		}

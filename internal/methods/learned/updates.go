@@ -78,8 +78,14 @@ func newSweep(m *model, i int) *sweep {
 	return s
 }
 
-// newChains makes the chains of a sweep: one over all cores, for the scalar product of the base tensor with the current part, and for each
-// part one over all legs, for its scalar product with the current part. Each is contracted backwards once.
+// newChains makes the chains of a sweep. A part is S∘R: a symmetric tensor S, as a polynomial in count space (part.s), times a product R
+// of vectors, one for each leg. A chain is a scalar product in count space, Σ_c S_c [z^c] Π_j p_j(z), with pieces p_j. newChain
+// contracts it backwards once.
+//
+//   - s.base is the scalar product of the base tensor with the current part. Its pieces are the cores of the base tensor under the
+//     vectors. The base tensor has no S of its own, so S is that of the part.
+//   - s.pairs[k] is the scalar product of the current part with part k, which may be itself. Its pieces are the legs. S is the product of
+//     the two parts' S, coefficient by coefficient (Hadamard).
 func (s *sweep) newChains() error {
 	sp, self := s.m.sp, s.m.parts[s.current]
 	var err error

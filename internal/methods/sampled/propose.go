@@ -92,8 +92,8 @@ func buildPlan(
 	return bounding.Insert(ctx, j, first, plan, isComplete)
 }
 
-// HastyEstimates returns estimates by chains for half of the budget. A small pilot chooses the chains, whatever the time: a plan whose
-// time for planning is over needs it.
+// HastyEstimates returns estimates by chains for half of the budget. It is for plans whose time for planning is over: a small pilot, which
+// the time for planning does not end, chooses the chains (quickPilot).
 func HastyEstimates(ctx context.Context, j *proposal.Job, c *Chains, marginals bool) ([]btn.Estimate, error) {
 	sampler, err := quickPilot(ctx, j, c.Model)
 	if err != nil {
@@ -109,11 +109,12 @@ func HastyEstimates(ctx context.Context, j *proposal.Job, c *Chains, marginals b
 // Chosen: some milliseconds of a second.
 const hastyShare = 1.0 / 8
 
-// quickPilot chooses chains by a small pilot, whatever the time.
+// quickPilot chooses chains when the time for planning is over. It differs from the usual pilot in two ways: its budget is smaller, by the
+// factor hastyShare, and it runs to its end, because callers give it a context that the time for planning does not end.
 func quickPilot(ctx context.Context, j *proposal.Job, m *annealing.Model) (*Annealing, error) {
 	little := j.Settings
 	little.Budget *= hastyShare
-	sampler, _, err := Pilot(ctx, m, little)
+	sampler, _, err := Pilot(ctx, m, little) // it need not be complete: the plan counts as incomplete in any case
 	return sampler, err
 }
 

@@ -105,13 +105,15 @@ const (
 )
 
 // findCertainty computes the sum of a quadrature with terms of both signs under the evidence, and returns how many digits of Z are certain
-// by the sum's error bound. It returns noDigit, without the sum, if that takes more than maxTriedFlops. cost has the number of nodes. An
-// error that does not come from the context only means that nothing is known: it is noDigit too.
+// by the sum's error bound. It returns noDigit, without the sum, if that takes more than maxTriedFlops. cost has the number of nodes.
+//
+// The only error is that of the context. If the form or its nodes fail for another reason, nothing is known, and the result is noDigit
+// without an error.
 func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fit, cost *query.Cost) (certainty, error) {
 	problem := j.Problem()
 	form, err := formOf(ctx, problem, f, ask.Joint)
 	if err != nil {
-		return noDigit, ctx.Err()
+		return noDigit, ctx.Err() // nil if it failed for another reason
 	}
 	if form.isZero { // Z is 0 exactly
 		return allDigits, nil
@@ -122,11 +124,11 @@ func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fi
 	}
 	nodes, err := form.listNodes(ctx, form.region, 0, WholeShare) // all nodes of the region
 	if err != nil {
-		return noDigit, ctx.Err()
+		return noDigit, ctx.Err() // as above
 	}
 	s, err := form.sumNodes(ctx, nodes, problem.Threads, hasMarginals, nil) // nil: every value is allowed
 	if err != nil {
-		return noDigit, err
+		return noDigit, err // the context's: sumNodes has no other
 	}
 
 	// Compare the bound of the sum's error with Z, both without the network's scale.

@@ -157,12 +157,14 @@ func (l *layout) emptyExpression(net *btn.Network) *sumproduct.Expression {
 	return e
 }
 
-// counterIndices returns for every index whether it is a counter: an index of a chain, whose value follows from the values of the
-// variables. It returns nil if no index is a counter.
+// counterIndices returns for every index whether it is a counter. A symmetric tensor is written as a chain of tables, leg after leg. An
+// index that joins two of them is a counter if its value, what the legs so far have counted, follows from the values of the variables. The
+// result is nil if no index is a counter.
 func (l *layout) counterIndices() []bool {
 	var isCounter []bool
-	for _, v := range l.counterNodes {
-		if i := l.indexOf[l.root(v)]; i >= 0 { // the index of node v is in a table
+	for _, node := range l.counterNodes {
+		// Nodes may be merged into one index: the root of a node stands for all of them. The index is −1 if no table has it.
+		if i := l.indexOf[l.root(node)]; i >= 0 {
 			if isCounter == nil {
 				isCounter = make([]bool, l.indexCount)
 			}

@@ -166,7 +166,8 @@ const natsVariable = "BTN_NATS_SERVER"
 // the build cache. It sets the variable, so that go is asked once.
 func FindNATS() (string, error) { return FindNATSOf("") }
 
-// FindNATSOf is FindNATS for the tool of the module in this folder.
+// FindNATSOf is FindNATS for the tool of the module in this folder. It sets the environment variable to what it found: later calls of
+// FindNATS, from other folders and in processes that this one starts, take that path and do not ask go again.
 func FindNATSOf(folder string) (string, error) {
 	if path := os.Getenv(natsVariable); path != "" {
 		return path, nil

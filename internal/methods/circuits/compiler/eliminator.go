@@ -123,10 +123,11 @@ func (e *eliminator) sum(ctx context.Context, c content) (sum amount, wait int32
 	return sum, 0, ok
 }
 
-// sumAll sums the variables of the buckets out, one after the other. The sum over a bucket's variable is a message m times 2^exponent. The
-// message goes to the bucket of its first variable; without variables it is a factor of the result. The powers of two are factors of the
-// result in any case. If a circuit is written, traceOut does the same with nodes. ok is false if the search has to end, if the sum is 0, or
-// if numbers are too far apart.
+// sumAll sums the variables of the buckets out, one after the other. Bucket i belongs to variable i, since a component's variables are
+// numbered in the order of their elimination; scopes have these numbers, too. The sum over a bucket's variable is a message m times
+// 2^exponent. The message goes to the bucket of its first variable, which is summed out later; without variables it is a factor of the
+// result. The powers of two are factors of the result in any case. If a circuit is written, traceOut does the same with nodes. ok is false
+// if the search has to end, if the sum is 0, or if numbers are too far apart.
 func (e *eliminator) sumAll(ctx context.Context) (sum amount, ok bool) {
 	sum = amount{scaled.One, circuit.One}
 	for i := range e.buckets.vars {
@@ -138,7 +139,8 @@ func (e *eliminator) sumAll(ctx context.Context) (sum amount, ok bool) {
 		if !ok {
 			return sum, false
 		}
-		if e.trace.stopIfFull(); e.trace.isWritten() && !e.traceOut(i, &m, &sum) {
+		e.trace.stopIfFull() // a circuit that is full is given up: isWritten is false from then on
+		if e.trace.isWritten() && !e.traceOut(i, &m, &sum) {
 			return sum, false
 		}
 		if len(m.scope) == 0 {
@@ -146,7 +148,7 @@ func (e *eliminator) sumAll(ctx context.Context) (sum amount, ok bool) {
 			continue
 		}
 		sum.number = sum.number.Mul(scaled.Make(1, exponent))
-		next := &e.buckets.list[m.scope[0]]
+		next := &e.buckets.list[m.scope[0]] // scopes ascend: m.scope[0] is the variable of m that is summed out first
 		next.messages = append(next.messages, m)
 	}
 	return sum, true

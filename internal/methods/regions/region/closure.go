@@ -145,10 +145,11 @@ func (c *closure) isNewMask(k int) bool {
 	}
 }
 
-// addMasked adds to the store the connected parts of the 2-core of those legs of the current region whose bit is set in mask. A leg is one
-// index of one table. The 2-core is what remains after indices and tables with a single leg have been removed, again and again.
+// addMasked adds one intersection of the current region with a generator to the store. A leg is one index of one table. The intersection is
+// a set of legs: bit k of mask is set if it has the k-th leg of the region. Indices and tables with a single leg are removed from it, again
+// and again; what remains is its 2-core. Each connected part of the 2-core becomes a region of its own, unless the store has it.
 func (c *closure) addMasked(mask []uint64) (err error) {
-	c.common = c.common[:0]
+	c.common = c.common[:0] // the legs that the region and the generator have in common
 	for k, leg := range c.region {
 		if mask[k/64]>>(k%64)&1 != 0 {
 			c.common = append(c.common, leg)

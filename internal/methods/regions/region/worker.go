@@ -42,7 +42,8 @@ func newWorker(g *graph, gauge *gauge) *worker {
 const maxCached = 1 << 24
 
 // program returns the compiled elimination of the current region. It keeps programs by shape, and forgets all of them when they have more
-// than maxCached offsets. A shape (w.key) is the network of a region without the numbers of its indices and tables.
+// than maxCached offsets. A shape is the network of a region with its indices and tables numbered from 0: regions that differ only in which
+// indices and tables of the graph they have are of one shape. build has set w.key, the shape as bytes.
 func (w *worker) program() *program {
 	if p, ok := w.programs[string(w.key)]; ok {
 		return p
@@ -142,11 +143,12 @@ const (
 	orderMoves = 400
 )
 
-// cost returns the cost of contracting the region with the given legs. It keeps costs by shape. If the context has ended, log2 is infinite,
-// and the caller has to look at the context. A leg is one index of one table; a shape is the network of a region without the numbers of its
-// indices and tables.
+// cost returns the cost of contracting the region with the given legs. A leg is one index of one table. The shape of a region is its
+// network with indices and tables numbered from 0: regions that differ only in which indices and tables of the graph they have are of one
+// shape, and have the same cost. So costs are kept by shape. If the context has ended, log2 is infinite, and the caller has to look at the
+// context.
 func (w *worker) cost(ctx context.Context, legs []int32) cost {
-	w.build(legs)
+	w.build(legs) // makes it the current region, and sets w.key, its shape as bytes
 	w.remaining.deduct(buildMoves * len(legs))
 	if c, ok := w.prices[string(w.key)]; ok {
 		return c

@@ -353,8 +353,10 @@ func (m *Model) writeState(w *Weights, component, start int, state []int) {
 	}
 }
 
-// LnBeliefs returns the log-probability of each chain's last state under the beliefs that a path with FromBeliefs begins with. w has to
-// be from a Run with marginals. Errors: those of the context and of newWalker.
+// LnBeliefs returns, for the last state of each chain of w, the log-probability that independent draws from beliefs give that state. The
+// beliefs are the distributions of the first states on paths with FromBeliefs (beliefWalker); the path of w may have begun with others. w
+// has to be from a Run with marginals, because other runs may not keep the last states. Errors: those of beliefWalker, which are the
+// context's and those of making a walker.
 func (m *Model) LnBeliefs(ctx context.Context, w *Weights) ([]float64, error) {
 	fromBeliefs, err := m.beliefWalker(ctx)
 	if err != nil {

@@ -44,8 +44,8 @@ func positions(sequence []int, n int) []int {
 	return places
 }
 
-// check returns ErrPlan if p is no plan for h: its order has to have every index of dimension above 1 once, each with a position of its
-// own.
+// check returns ErrPlan if p is no plan for h: its order has to have every index of dimension above 1 once, each with a position of its own
+// that is not negative.
 func (p Plan) check(h contractionorder.Hypergraph) error {
 	planError := func(format string, args ...any) error {
 		return fault.New(fault.Internal, "%w: %s", ErrPlan, fmt.Sprintf(format, args...))
@@ -53,6 +53,7 @@ func (p Plan) check(h contractionorder.Hypergraph) error {
 	if len(p.Position) != len(h.Dims) {
 		return planError("%d positions for %d indices", len(p.Position), len(h.Dims))
 	}
+	// RestrictOrder adds the indices of dimension above 1 that an order lacks: for no order, all of them.
 	if want := len(contractionorder.RestrictOrder(nil, h)); len(p.Order) != want {
 		return planError("an order of %d indices, the expression has %d of dimension above 1", len(p.Order), want)
 	}
@@ -63,10 +64,14 @@ func (p Plan) check(h contractionorder.Hypergraph) error {
 			return planError("index %d in the order is out of range, of dimension 1, or twice", i)
 		}
 		isInOrder[i] = true
-		if j, isTaken := indexAt[p.Position[i]]; isTaken || p.Position[i] < 0 {
-			return planError("indices %d and %d have place %d", i, j, p.Position[i])
+		position := p.Position[i]
+		if position < 0 {
+			return planError("index %d in the order has place %d", i, position)
 		}
-		indexAt[p.Position[i]] = i
+		if j, isTaken := indexAt[position]; isTaken {
+			return planError("indices %d and %d have place %d", i, j, position)
+		}
+		indexAt[position] = i
 	}
 	return nil
 }
