@@ -73,6 +73,10 @@ var examples = sync.OnceValue(func() (all []example) {
 	return all
 })
 
+// onceStuck lists seeds of schedules that once did not end: they are run in any case. 205: a first answer that waited for the server held a
+// mutex for which a timer waited.
+var onceStuck = []uint64{205}
+
 // TestSchedules: every stored job has exactly one answer, the right one, in time, whatever is lost or dies on the way.
 func TestSchedules(t *testing.T) {
 	if *processes > 1 {
@@ -92,6 +96,9 @@ func TestSchedules(t *testing.T) {
 			t.Errorf("seed %d (-run TestSchedules -seed %d -schedules 1):\n%s\n\ntranscript:\n%s",
 				o.seed, o.seed, strings.Join(o.violations, "\n"), o.transcript())
 		}
+	}
+	for _, seed := range onceStuck {
+		simulate(t, []uint64{seed}, report)
 	}
 	end := *firstSeed + uint64(*schedules)
 	for start := *firstSeed; start < end && failed < maxFailed; start += batch {
