@@ -5,10 +5,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 	"github.com/basetensor/basetensor/internal/base/sentence"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -17,7 +17,7 @@ import (
 )
 
 // messageError is the error of a field of a request: the position of its query, if it is of one, the field and the reason.
-var messageError = lazyregexp.New(`^model\.(?:queries\[(\d+)\]\.)?([a-z_]+(?:\.[a-z_]+)?)\S*: wire: invalid message: (.*)$`)
+var messageError = regexp.MustCompile(`^model\.(?:queries\[(\d+)\]\.)?([a-z_]+(?:\.[a-z_]+)?)\S*: wire: invalid message: (.*)$`)
 
 // flagOf has the flag or argument of each field of a query.
 var flagOf = map[string]string{
@@ -30,12 +30,12 @@ var flagOf = map[string]string{
 
 // reasons have patterns of reasons that name fields of messages, and what people read instead.
 var reasons = []struct {
-	pattern     *lazyregexp.Regexp
+	pattern     *regexp.Regexp
 	replacement string
 }{
-	{lazyregexp.New(`^it lists .* mpe is needed beside it$`),
+	{regexp.MustCompile(`^it lists .* mpe is needed beside it$`),
 		"it lists assignments of all variables, and --map asks for some of them: leave one out"},
-	{lazyregexp.New(`^(variable \d+|".*") is the target$`), "the variable that is asked about is no candidate"},
+	{regexp.MustCompile(`^(variable \d+|".*") is the target$`), "the variable that is asked about is no candidate"},
 }
 
 // reword returns an error in the words of the command line: with a flag in place of the field of a message, and without

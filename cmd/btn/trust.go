@@ -5,9 +5,9 @@ package main
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -148,7 +148,7 @@ func differenceText(x float64) string {
 }
 
 // unitOfLogarithms is the unit that stages write behind differences of ln Z, and people take for the server.
-var unitOfLogarithms = lazyregexp.New(`(\d) nats\b`)
+var unitOfLogarithms = regexp.MustCompile(`(\d) nats\b`)
 
 // inPlainWords returns a text of the stages for people, who would take nats for the server.
 func inPlainWords(text string) string { return unitOfLogarithms.ReplaceAllString(text, "$1 in ln Z") }

@@ -6,9 +6,9 @@ import (
 	"bytes"
 	"encoding/xml"
 	"io"
+	"regexp"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -75,10 +75,10 @@ func detect(text []byte) Format {
 // The beginnings of cost function networks and of libDAI's files, behind lines with a comment, and of GeNIe's DSL: it has a name between
 // net and its brace, and Hugin's NET has none.
 var (
-	namedNet    = lazyregexp.New(`^net\s+[^{%/\s]`)
-	costNetwork = lazyregexp.New(`^(#[^\n]*\n\s*)*[{[]\s*"?problem\b`)
-	costHeader  = lazyregexp.New(`^\S+[ \t]+\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+\s`)
-	factorCount = lazyregexp.New(`^(#[^\n]*\n\s*)*\d+\s*(\n|$)`)
+	namedNet    = regexp.MustCompile(`^net\s+[^{%/\s]`)
+	costNetwork = regexp.MustCompile(`^(#[^\n]*\n\s*)*[{[]\s*"?problem\b`)
+	costHeader  = regexp.MustCompile(`^\S+[ \t]+\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+\s`)
+	factorCount = regexp.MustCompile(`^(#[^\n]*\n\s*)*\d+\s*(\n|$)`)
 )
 
 // detectXML returns the format of an XML text by its first element; "" if it is another one.

@@ -1,10 +1,9 @@
 package query
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
-
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 )
 
 // Names holds the names of a model's variables and of their values, as a model has them; empty for none.
@@ -71,7 +70,7 @@ func (n Names) assignmentLabels(variables, values []int) []string {
 
 // positionInText matches a variable as stages write it, x_3 or variable 3, with its value if there is one, x_3 = 1.
 // Names are in quotes, and not matched.
-var positionInText = lazyregexp.New(`(^|[^"\w])(?:x_|variable )(\d+)\b(?: = (\d+)\b)?`)
+var positionInText = regexp.MustCompile(`(^|[^"\w])(?:x_|variable )(\d+)\b(?: = (\d+)\b)?`)
 
 // Text replaces positions of variables and values by names in quotes, in a text of the stages, which know no names: x_3
 // = 1 becomes "smoke" = "yes".

@@ -1,17 +1,17 @@
 // Package sentence takes out of errors what only programmers know: the names of packages.
 package sentence
 
-import "github.com/basetensor/basetensor/internal/base/lazyregexp"
+import "regexp"
 
 // field names the field of a request that an error is about.
 const field = `[a-z_]+(?:\[\d+\])*(?:\.[a-z_]+(?:\[\d+\])*)*: `
 
 var (
 	// message begins the error of a field of a message, which is called model.
-	message = lazyregexp.New(`^model\.(` + field + `)wire: (?:invalid|malformed) message: `)
+	message = regexp.MustCompile(`^model\.(` + field + `)wire: (?:invalid|malformed) message: `)
 	// packages begin an error, perhaps behind the name of a field. What was not found is said behind them. Names that are those of file
 	// formats and of methods, too, are not among them.
-	packages = lazyregexp.New(`^(` + field + `)??(?:(?:annealing|beliefs|bp|btn|buckets|bus|client|compiler|contract|contractionorder|` +
+	packages = regexp.MustCompile(`^(` + field + `)??(?:(?:annealing|beliefs|bp|btn|buckets|bus|client|compiler|contract|contractionorder|` +
 		`cutset|descent|exchangeable|learned|minibuckets|mixture|modeljson|pipeline|plan|preprocess|region|reparam|search|structured|` +
 		`sumproduct|sweeps|trees|wire): (?:not found: )?)+`)
 )

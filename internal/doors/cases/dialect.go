@@ -8,11 +8,11 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -22,7 +22,7 @@ const (
 )
 
 // unnamed is the name that pandas gives a column without a name when it reads one.
-var unnamed = lazyregexp.New(`^Unnamed: \d+$`)
+var unnamed = regexp.MustCompile(`^Unnamed: \d+$`)
 
 // dialect is the form of a table.
 type dialect struct {
@@ -123,7 +123,7 @@ func (d dialect) rowCells(record []string) []string {
 }
 
 // thousands is a number whose comma may group its digits.
-var thousands = lazyregexp.New(`^[+-]?[1-9]\d{0,2},\d{3}$`)
+var thousands = regexp.MustCompile(`^[+-]?[1-9]\d{0,2},\d{3}$`)
 
 // parseNumber reads a number. A comma is a decimal one, unless it separates cells. Between tabs and blanks 1,000 may be
 // one or a thousand, and is an error.

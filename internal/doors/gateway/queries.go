@@ -3,11 +3,11 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 	"github.com/basetensor/basetensor/internal/models/named"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -65,7 +65,7 @@ func queriesOf(queries []Query, isListed bool, labels *factorgraph.Labels) (out 
 }
 
 // variablePosition matches a variable in the error of a query that travels.
-var variablePosition = lazyregexp.New(`\bvariable (\d+)\b`)
+var variablePosition = regexp.MustCompile(`\bvariable (\d+)\b`)
 
 // nameVariables returns the text of an error with the names of variables in place of their positions.
 func nameVariables(text string, labels *factorgraph.Labels) string {

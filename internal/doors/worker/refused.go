@@ -3,10 +3,10 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 	"github.com/basetensor/basetensor/internal/doors/access"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
@@ -26,7 +26,7 @@ type refusals struct {
 }
 
 // refusedSubject matches the server's text about a subject that it refuses.
-var refusedSubject = lazyregexp.New(`Permissions Violation for (Publish|Subscription) to "(\S+)"`)
+var refusedSubject = regexp.MustCompile(`Permissions Violation for (Publish|Subscription) to "(\S+)"`)
 
 // usualAPI is the prefix of JetStream's subjects in roles.
 const usualAPI = "$JS.API."

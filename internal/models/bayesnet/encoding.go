@@ -4,16 +4,15 @@ package bayesnet
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
-
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 )
 
 // xmlDeclaration matches the beginning of an XML file that names its encoding.
-var xmlDeclaration = lazyregexp.New(`^\s*<\?xml[^>]*\sencoding\s*=\s*["']([^"'>]*)["']`)
+var xmlDeclaration = regexp.MustCompile(`^\s*<\?xml[^>]*\sencoding\s*=\s*["']([^"'>]*)["']`)
 
 // decode turns text that is not UTF-8 into UTF-8. The encoding is the one that an XML declaration names, else Latin-1,
 // which leaves ASCII as it is.

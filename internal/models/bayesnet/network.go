@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 	"github.com/basetensor/basetensor/internal/base/nearest"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -158,7 +158,7 @@ func parseCoordinates(words []string) (numbers []float64) {
 }
 
 // positionProperty is the property of BIF and XMLBIF files that says where a variable is drawn: position = (73, 165).
-var positionProperty = lazyregexp.New(`^position\s*=\s*\(\s*([^,()\s]+)\s*,\s*([^,()\s]+)\s*\)$`)
+var positionProperty = regexp.MustCompile(`^position\s*=\s*\(\s*([^,()\s]+)\s*,\s*([^,()\s]+)\s*\)$`)
 
 // setPositionFrom sets the position of variable v if the property gives one.
 func (n *network) setPositionFrom(v int, property string) {

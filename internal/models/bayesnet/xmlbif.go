@@ -6,9 +6,9 @@ package bayesnet
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -40,7 +40,7 @@ func ReadXMLBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 }
 
 // malformedComment is a comment that is none in XML, as pyAgrum 2.1.0 to 2.2.1 writes it into every variable.
-var malformedComment = lazyregexp.New(`<!- [^<>]*->`)
+var malformedComment = regexp.MustCompile(`<!- [^<>]*->`)
 
 // blankText returns white space in place of a text, with the same length and lines.
 func blankText(text string) string {

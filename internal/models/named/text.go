@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/internal/base/jsontext"
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 	"github.com/basetensor/basetensor/internal/base/plaintext"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -87,7 +87,7 @@ func parseAssignments(text string) (v Values, err error) {
 }
 
 // literal is a number other than 0: 3 states that variable 3 of a formula is true, −7 that variable 7 is false.
-var literal = lazyregexp.New(`^-?[1-9][0-9]{0,17}$`)
+var literal = regexp.MustCompile(`^-?[1-9][0-9]{0,17}$`)
 
 // isLiterals reports whether a text is a list of literals, with commas between them. The observations of a .uai.evid file are numbers
 // without commas, and so no list of literals if there is more than one.

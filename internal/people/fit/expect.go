@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"sync"
 
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 	"github.com/basetensor/basetensor/internal/doors/cases"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -203,7 +203,7 @@ type impossibleRow struct {
 func (e *impossibleRow) Error() string { return fmt.Sprintf("row %d has probability 0", e.row) }
 
 // caseNumber matches the number that a message gives a case of a job.
-var caseNumber = lazyregexp.New(`\bcase (\d+): `)
+var caseNumber = regexp.MustCompile(`\bcase (\d+): `)
 
 // nameRows returns a message with the numbers of cases replaced by the rows of the file that they come from.
 func (p *jobPart) nameRows(message string) string {

@@ -5,9 +5,8 @@ package redact
 import (
 	"errors"
 	"net/url"
+	"regexp"
 	"strings"
-
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 )
 
 // mask stands in the place of a user, password or token.
@@ -16,9 +15,9 @@ const mask = "xxxxx"
 var (
 	// userinfo reaches to the last @ before a space or a quote: a password may have an @ that should have been escaped. A token is a
 	// user without a password, so the user is hidden too.
-	userinfo = lazyregexp.New(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s"'<>]*@`)
+	userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s"'<>]*@`)
 	// parameter is a secret in a URL's query.
-	parameter = lazyregexp.New(`(?i)([?&][^=&\s"']*(?:pass|token|secret)[^=&\s"']*=)[^&\s"']*`)
+	parameter = regexp.MustCompile(`(?i)([?&][^=&\s"']*(?:pass|token|secret)[^=&\s"']*=)[^&\s"']*`)
 )
 
 // Text returns a text without the users, passwords and tokens of its URLs.

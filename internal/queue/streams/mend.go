@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 
-	"github.com/basetensor/basetensor/internal/base/lazyregexp"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
@@ -119,7 +119,7 @@ func (m *Mender) asRefusal(err error) error {
 }
 
 // createRequest matches the subjects of requests to make a stream or a consumer.
-var createRequest = lazyregexp.New(`(STREAM|CONSUMER)\.CREATE\.`)
+var createRequest = regexp.MustCompile(`(STREAM|CONSUMER)\.CREATE\.`)
 
 // mendConsumers makes the missing consumers of a feed.
 func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
