@@ -9,6 +9,7 @@ import (
 
 // setShares sets the fields of w that marginals are made of: the sums of weights, and of their squares, for each value of each variable of
 // the network. sums[i][a] and squares[i][a] are those sums for value a of index i of the simplified network, which has fewer indices.
+// Errors: those of flattenByVariable; w is then incomplete.
 func setShares(w *btn.Weights, prepared *truncated.Prepared, sums, squares [][]float64) (err error) {
 	if w.Share, w.Domains, err = flattenByVariable(prepared, sums); err == nil {
 		w.Squares, _, err = flattenByVariable(prepared, squares)

@@ -185,7 +185,7 @@ func (b *Builder) Sum(children ...Node) Node {
 }
 
 // SumOfValues returns Σ λ_v(a) over the values a of v in allowed, where λ_v(a) is the leaf of value a. No value may be in allowed twice. If
-// allowed is nil, it is the sum over all values.
+// allowed is nil, it is the sum over all values. If there is no variable v, it returns Zero and the builder fails.
 func (b *Builder) SumOfValues(v int, allowed []int) Node {
 	if b.offsets == nil || v < 0 || v >= len(b.domains) { // offsets are nil if the domains are not valid
 		b.fail("there is no variable %d", v)
