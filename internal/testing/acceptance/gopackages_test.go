@@ -68,17 +68,13 @@ func TestGoPackages(t *testing.T) {
 		fmt.Fprintf(&calls, "\tif err := piece%d(ctx); err != nil {\n\t\tlog.Fatal(%d, err)\n\t}\n\tfmt.Println(%q)\n", i, i, endOfPiece)
 	}
 	slices.Sort(imports)
-	folder, err := os.MkdirTemp(root+"internal/testing/acceptance", "pieces-") // within the module, for its packages
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(folder)
+	program := filepath.Join(t.TempDir(), "main.go")
 	const frame = "package main\n\nimport (\n%s\n)\n\nfunc main() {\n\tctx := context.Background()\n%s}\n\n%s"
-	write(t, filepath.Join(folder, "main.go"), fmt.Sprintf(frame, strings.Join(slices.Compact(imports), "\n"), &calls, &functions))
+	write(t, program, fmt.Sprintf(frame, strings.Join(slices.Compact(imports), "\n"), &calls, &functions))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "run", "./"+strings.TrimPrefix(folder, root))
-	cmd.Dir = root
+	cmd := exec.CommandContext(ctx, "go", "run", program)
+	cmd.Dir = root // for the packages of this module
 	var log strings.Builder
 	cmd.Stderr = &log
 	out, err := cmd.Output()

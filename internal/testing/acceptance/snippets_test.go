@@ -43,15 +43,11 @@ func TestReadmePrograms(t *testing.T) {
 	text := strings.NewReplacer("nats://127.0.0.1:4222", up.nats, "http://127.0.0.1:8080", up.gateway).Replace(string(raw))
 	want := fmt.Sprintf("%.9f", pLung)
 
-	folder, err := os.MkdirTemp(root+"internal/testing/acceptance", "readme-") // within the module, for its packages
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
 	for language, start := range map[string]func(t *testing.T, fragment string) []string{
 		"go": func(t *testing.T, fragment string) []string {
-			write(t, filepath.Join(folder, "main.go"), fmt.Sprintf(goProgram, fragment))
-			return []string{"go", "run", folder}
+			program := filepath.Join(t.TempDir(), "main.go")
+			write(t, program, fmt.Sprintf(goProgram, fragment))
+			return []string{"go", "run", program} // run within this module, for its packages
 		},
 		"python": func(t *testing.T, fragment string) []string { return []string{python(t), "-c", fragment} },
 		"sh": func(t *testing.T, fragment string) []string {
@@ -75,9 +71,6 @@ func TestReadmePrograms(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd.Dir = root
-			if language == "go" {
-				cmd.Args[2] = "./" + strings.TrimPrefix(folder, root)
-			}
 			cmd.Env = append(os.Environ(), "PYTHONPATH="+src, "PYTHONDONTWRITEBYTECODE=1")
 			out, err := cmd.CombinedOutput()
 			if err != nil || !strings.Contains(string(out), want) {
