@@ -30,7 +30,7 @@ type Options struct {
 	// StartBeliefs has a distribution of every index, from which the messages to it start; nil: they start by Seed. Values that it excludes
 	// get a small weight.
 	StartBeliefs [][]float64
-	// If Enough ends, the run ends with its present messages, as if the updates were spent; nil: it never ends.
+	// If Enough ends, the run ends after its sweep with its present messages, as if the updates were spent; nil: it never ends.
 	Enough context.Context
 }
 

@@ -191,9 +191,9 @@ func (r *runner) checkContext(entries int) error {
 	return nil
 }
 
-// isDone reports whether the run has converged, met a contradiction, or spent its updates.
+// isDone reports whether the run has converged, met a contradiction, or spent its updates, or whether its Options.Enough has ended.
 func (r *runner) isDone() bool {
-	return r.Converged || r.Contradiction >= 0 || r.Updates >= r.options.Updates
+	return r.Converged || r.Contradiction >= 0 || r.Updates >= r.options.Updates || r.options.hasEnough()
 }
 
 // runPhase makes rounds of a phase until the run is done (it has converged, met a contradiction, or spent its updates), or until maxStalls
