@@ -5,6 +5,7 @@ package plan
 import (
 	"context"
 
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/methods"
 	"github.com/basetensor/basetensor/internal/methods/proposal"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -39,19 +40,17 @@ func AssignFirst(
 type Insurance int
 
 const (
-	Uninsured      Insurance = iota // all plans are exact and are contracted at once
+	Uninsured      Insurance = iota // all plans are exact and take no longer than one sweep of belief propagation
 	InsuredBySweep                  // one sweep of belief propagation: all plans are exact and take a small share of the budget
 	Insured                         // plans may be late
 )
 
-// uninsuredFlops is the work of an exact plan up to which there is no first value before it.
-// Chosen: some microseconds; a plan of more takes longer than a sweep of belief propagation, as a rule.
-const uninsuredFlops = 1e5
-
 // Insure returns how a job with these plans has to be insured by a first answer of belief propagation, in case that the plans end too late.
 // It is Insured if a demand has no plan, if a plan grows, or if one takes more than InsuredShare of the budget. Otherwise it is
-// InsuredBySweep, which stands for one sweep of messages, if a plan takes more than uninsuredFlops, and Uninsured if none does.
-func Insure(assignments []btn.Assignment, s query.Settings) Insurance {
+// InsuredBySweep if a plan takes longer than one sweep of belief propagation over the network's tables, and Uninsured if none does: the
+// answer is then there as soon as a first one would be.
+func Insure(assignments []btn.Assignment, tables int, s query.Settings) Insurance {
+	sweepFlops := policy.FirstSeconds * policy.Rate * float64(tables)
 	insurance := Uninsured
 	for _, a := range assignments {
 		if a.Plan == nil || a.Plan.Grows() {
@@ -64,7 +63,7 @@ func Insure(assignments []btn.Assignment, s query.Settings) Insurance {
 		switch {
 		case cost.Flops > proposal.InsuredShare*s.WithDefaults().Budget:
 			return Insured
-		case cost.Flops > uninsuredFlops:
+		case cost.Flops > sweepFlops:
 			insurance = InsuredBySweep
 		}
 	}

@@ -172,7 +172,7 @@ func TestOrFirst(t *testing.T) {
 	}
 }
 
-// TestInsure: small exact plans need no first value.
+// TestInsure: exact plans that take no longer than a sweep over 100 tables, 6 million flops, need no first value.
 func TestInsure(t *testing.T) {
 	exact := func(flops float64) btn.Assignment {
 		return btn.Assignment{Plan: &btn.Plan{Estimates: []btn.Estimate{{Quality: &btn.Quality{Exact: true}, Cost: query.Cost{Flops: flops}}}}}
@@ -184,13 +184,13 @@ func TestInsure(t *testing.T) {
 		of   []btn.Assignment
 		want plan.Insurance
 	}{
-		{[]btn.Assignment{exact(10), under}, plan.Uninsured},
-		{[]btn.Assignment{exact(10), exact(1e6)}, plan.InsuredBySweep},
+		{[]btn.Assignment{exact(5e6), under}, plan.Uninsured},
+		{[]btn.Assignment{exact(10), exact(1e7)}, plan.InsuredBySweep},
 		{[]btn.Assignment{exact(1e6), exact(1e10)}, plan.Insured},
 		{[]btn.Assignment{exact(10), grows}, plan.Insured},
 		{[]btn.Assignment{exact(10), {Error: &query.ErrorInfo{}}}, plan.Insured},
 	} {
-		if got := plan.Insure(c.of, query.Settings{Budget: 3e9}); got != c.want {
+		if got := plan.Insure(c.of, 100, query.Settings{Budget: 3e9}); got != c.want {
 			t.Errorf("%+v: %v, want %v", c.of, got, c.want)
 		}
 	}

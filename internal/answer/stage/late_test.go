@@ -32,7 +32,7 @@ func TestALateExactPlan(t *testing.T) {
 			t.Fatal(err)
 		}
 		assignments, err := Learn(proposal.WithAnswerDeadline(t.Context(), time.Now().Add(time.Hour)), net, queries, s, nil, nil)
-		if err != nil || !assignments[0].Plan.Exact() || plan.Insure(assignments, s) != plan.Insured {
+		if err != nil || !assignments[0].Plan.Exact() || plan.Insure(assignments, len(net.Cores), s) != plan.Insured {
 			t.Fatalf("%+v, %v", assignments, err)
 		}
 		first, err := FirstResults(t.Context(), "", net, queries, s, time.Hour)

@@ -140,7 +140,7 @@ func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *bt
 		store(remaining)
 		return p, err
 	}
-	switch plan.Insure(p.assignments, m.Settings) {
+	switch plan.Insure(p.assignments, len(net.Cores), m.Settings) {
 	case plan.Insured:
 		store(remaining)
 	case plan.InsuredBySweep: // one sweep of belief propagation suffices
