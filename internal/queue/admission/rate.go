@@ -66,25 +66,35 @@ func (r *Rates) Spend(
 		b.MaxWait = math.MaxInt64
 	}
 
-	// The ledger may be out of reach for one job and not for the next: this process counts its own as well.
-	begin = now
-	if r.Shared != nil {
-		if sharedBegin, ok := r.Shared.Book(ctx, tenant, b); ok {
+	// The ledger may be out of reach for one job and not for the next: this process counts its own as well. It is asked
+	// first, so that nothing is booked in the ledger for work that this process refuses.
+	begin, _ = b.Book(r.spentHere(tenant))
+	isRefused := func() bool { return begin.Sub(now) > b.MaxWait }
+	if r.Shared != nil && !isRefused() {
+		if sharedBegin, ok := r.Shared.Book(ctx, tenant, b); ok && sharedBegin.After(begin) {
 			begin = sharedBegin
 		}
 	}
-	if begin.Sub(now) <= b.MaxWait {
+	if !isRefused() {
 		if ownBegin := r.bookHere(tenant, b); ownBegin.After(begin) {
 			begin = ownBegin
 		}
 	}
-	if wait := begin.Sub(now); wait > b.MaxWait {
+	if isRefused() {
+		wait := begin.Sub(now)
 		return begin, fault.New(
 			fault.OverBudget, "admission: %.4g flops could begin in %.0f s: flops_per_second of class %q is %.4g, "+
 				"wait_seconds %.4g", flops, wait.Seconds(), class, l.FlopsPerSecond, l.WaitSeconds,
 		)
 	}
 	return begin, nil
+}
+
+// spentHere returns the time until which this process has counted a tenant's rate as spent.
+func (r *Rates) spentHere(tenant string) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.spentUntil[tenant]
 }
 
 // bookHere books work by what this process alone has counted. Tenants whose rate is not spent are forgotten now and

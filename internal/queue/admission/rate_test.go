@@ -101,6 +101,22 @@ func TestRatesHoldWhereTheLedgerIsOutOfReach(t *testing.T) {
 	}
 }
 
+// Work that this process refuses by its own count is not booked in the ledger.
+func TestRefusedWorkIsNotBookedInTheLedger(t *testing.T) {
+	l := Limits{FlopsPerSecond: 1e9, WaitSeconds: 1}
+	ledger := &seldom{calls: 1} // out of reach for the first job
+	rates, now := &Rates{Shared: ledger}, time.Unix(1e9, 0)
+	if _, err := rates.Spend(t.Context(), now, "a", "c", 5e9, &l); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rates.Spend(t.Context(), now, "a", "c", 1e9, &l); fault.CodeOf(err) != fault.OverBudget {
+		t.Errorf("the second job: %v", err)
+	}
+	if !ledger.spent.IsZero() {
+		t.Errorf("the ledger has booked work until %v", ledger.spent)
+	}
+}
+
 // Lower bounds of a request: numbers of its answer, its own size, and its declared cost.
 func TestBounds(t *testing.T) {
 	for name, is := range map[string]struct {
