@@ -137,7 +137,7 @@ func (p planner) exactForAssignments(ctx context.Context, ask proposal.Ask) (*bt
 	if len(ask.Joint) > 0 || ask.IsParametric() || namesExactMethod {
 		return p.total(ctx, ask.Want)
 	}
-	return p.withCautions(p.exactInTime(ctx, ask.Want))
+	return p.withCautions(p.exactInTime(ctx, ask))
 }
 
 // total chooses a plan for Z, marginals, joint marginals and derivatives. It is
@@ -165,7 +165,7 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 	if summed := p.Conditioned.WithoutVanishingTerms(); summed != p.Conditioned && want.IsTotal() {
 		exact = p.withJob(p.OnSummedNetwork(summed))
 	}
-	found, err := exact.exactInTime(ctx, want)
+	found, err := exact.exactInTime(ctx, proposal.Ask{Want: want})
 	if err == nil {
 		found.Summed = exact.Options.Summed
 		p.addCautions(found)
@@ -195,10 +195,11 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 	return estimates, refused
 }
 
-// exact returns the first proposal of methods.Exact, a plan for Z and for the marginals or the joint marginal that are wanted.
+// exact returns the first proposal of methods.Exact that ask accepts: a plan for Z and for the marginals or the joint marginal that are
+// wanted.
 func (p planner) exact(ctx context.Context, ask proposal.Ask) (*btn.Assignment, error) {
 	asked := btn.Want{Marginals: ask.Marginals, Targets: ask.Targets, Joint: ask.Joint}
-	return methods.Exact.Propose(ctx, p.Job, proposal.Ask{Want: asked})
+	return methods.Exact.Propose(ctx, p.Job, proposal.Ask{Want: asked, Accepts: ask.Accepts})
 }
 
 // estimates returns a plan of estimates that grow with the budget, or an exact plan if that is as cheap.
@@ -212,8 +213,8 @@ const leastExact = 5 * time.Millisecond
 
 // exactInTime returns an exact plan for Z and marginals, as exact does. Under method auto the search for it may take only a share of the
 // time for planning, since estimates can answer as well. If that time ends, the error is fault.OverBudget.
-func (p planner) exactInTime(ctx context.Context, want btn.Want) (found *btn.Assignment, err error) {
-	ask := proposal.Ask{Want: btn.Want{Marginals: want.Marginals, Targets: want.Targets}}
+func (p planner) exactInTime(ctx context.Context, ask proposal.Ask) (found *btn.Assignment, err error) {
+	ask = proposal.Ask{Want: btn.Want{Marginals: ask.Marginals, Targets: ask.Targets}, Accepts: ask.Accepts}
 	if !p.IsAuto() {
 		return p.exact(ctx, ask)
 	}

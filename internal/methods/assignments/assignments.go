@@ -107,6 +107,14 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 		return nil, err
 	}
 
+	// If this way for Z draws no samples, and an elimination that draws them takes long, a later way may do both.
+	if ask.Samples > 0 && !drawsSamples(ctx, j, found) && isDrawingHeavy(ctx, j) {
+		ask.Accepts = func(a *btn.Assignment) bool { return drawsSamples(ctx, j, a) }
+		if drawing, _ := ask.Exact(ctx, ask); drawing != nil {
+			found = drawing
+		}
+	}
+
 	// Parts for each kind of assignment.
 	total := &found.Plan.Estimates[0]
 	joined := newJoinedEstimate(found)
@@ -144,6 +152,27 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 	// Alone: as soon as a search has proved its assignment, that is the answer, and nothing waits for Z.
 	found.Alone = isSlow && ask.WantsOnlyBest() && !ask.Marginals
 	return found, nil
+}
+
+// drawsSamples reports whether the parts of an exact plan for Z have parts that draw samples along with them.
+func drawsSamples(ctx context.Context, j *proposal.Job, found *btn.Assignment) bool {
+	parts := found.Plan.Estimates[0].Parts
+	finder, isFinder := parts[0].(proposal.Finder)
+	if !isFinder {
+		return false
+	}
+	drawing, err := finder.FindingParts(ctx, j, parts, btn.AskSamples)
+	return err == nil && drawing != nil
+}
+
+// isDrawingHeavy reports whether an elimination that draws samples takes policy.HeavyFlops or more along the min-fill order.
+func isDrawingHeavy(ctx context.Context, j *proposal.Job) bool {
+	p, err := descent.PreparedOf(ctx, j.Problem(), btn.AskSamples, nil)
+	if err != nil {
+		return false // the elimination will report the error
+	}
+	_, cost, _, err := contractionorder.MinFillCost(ctx, p.Hypergraph(), policy.HeavyFlops, policy.MostFill)
+	return err != nil || cost.Flops >= policy.HeavyFlops // a search that ends at this limit returns it as the cost
 }
 
 // joinedEstimate is an exact estimate of Z together with parts that find assignments.

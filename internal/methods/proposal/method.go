@@ -35,6 +35,8 @@ type Ask struct {
 	Refused error
 	// Next returns the first proposal of the methods after this one in the table. It may take as long as all of them together.
 	Next func(context.Context) (*btn.Assignment, error)
+	// Accepts reports whether a proposal will do; nil: every one does. After one that will not do the table asks the next method.
+	Accepts func(*btn.Assignment) bool
 	// Exact returns the proposal of the exact methods. It is for a method that may find them as cheap, or adds its parts to theirs.
 	Exact func(context.Context, Ask) (*btn.Assignment, error)
 }
@@ -63,8 +65,8 @@ type Row struct {
 // Table is methods in the sequence in which they are asked. The first proposal is taken.
 type Table []Row
 
-// Propose asks the methods of the table in sequence and returns the first proposal. If there is none, the error has the code
-// fault.OverBudget. A method without a proposal returns nil or an error. After nil the next method is asked. After an error it depends:
+// Propose asks the methods of the table in sequence and returns the first proposal that ask accepts. If there is none, the error has the
+// code fault.OverBudget. A method without a proposal returns nil or an error. After nil the next method is asked. After an error:
 //
 //   - TooExpensive: the next method is asked, and later methods are told the price (Ask.Flops).
 //   - Another error of an optional method: the next method is asked, and later methods are told the first such error (Ask.Refused).
@@ -86,7 +88,7 @@ func (t Table) Propose(ctx context.Context, j *Job, ask Ask) (*btn.Assignment, e
 			if ask.Refused == nil {
 				ask.Refused = err
 			}
-		case assignment != nil:
+		case assignment != nil && (ask.Accepts == nil || ask.Accepts(assignment)):
 			return assignment, nil
 		}
 	}
