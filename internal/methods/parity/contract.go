@@ -57,11 +57,12 @@ func (f *form) states() int { return 1 << len(f.dependent) }
 
 // flops returns the flops of Z, or with marginals those of Z and all marginals.
 func (f *form) flops(marginals bool) float64 {
-	flops := 3 * float64(f.states()) * float64(len(f.independent)+len(f.dependent))
+	flops := 3 * float64(f.states()) * float64(len(f.independent)+len(f.dependent)) // two products and a sum for each state and factor
 	if marginals {
+		// A transform takes 2 flops for each state and dependent factor, and an exponential for each state, about 40 flops.
 		flops += float64(f.variableCount) * float64(f.states()) * float64(2*len(f.dependent)+40)
 	}
-	return flops + float64(f.variableCount*len(f.factors))
+	return flops + float64(f.variableCount*len(f.factors)) // the elimination over GF(2) (findDependence)
 }
 
 // Contract implements contraction.Contractor: it computes Z with a bound of its rounding, and the marginals if they are wanted. There is no
@@ -85,20 +86,21 @@ func (p *Parities) Contract(ctx context.Context, problem *problem.Problem, want 
 		return btn.Value{}, fault.New(fault.OverBudget, "parity: %d values take %.3g bytes, the budget is %d bytes", f.states(), bytes, j.Memory)
 	}
 
-	// Z = scale · 2^(variables − independent factors) · the weighted sum.
+	// Z = scale · 2^(variables − independent factors) · the weighted sum: so many assignments have given parities of the independent factors.
 	value := btn.Value{Flops: f.flops(want.Marginals)}
-	total, err := f.weightedSum(ctx, nil)
+	total, err := f.weightedSum(ctx, nil) // without negated factors
 	if err != nil {
 		return btn.Value{}, err
 	}
 	value.Z = total.Mul(f.scale).Mul(scaled.Make(1, int64(f.variableCount-len(f.independent))))
 	if value.Z.IsZero() {
 		if j.Marginals != nil {
-			value.Marginals = j.Marginals.Result(scaled.One)
+			value.Marginals = j.Marginals.Result(scaled.One) // zeros
 		}
 		return value, nil
 	}
 
+	// No term is below 0, so the relative rounding of Z is that of a term: a product and a sum for each factor, and the values' own roundings.
 	rounding := value.Z.Abs().Mul(scaled.FromFloat(math.Ldexp(float64(2*len(f.factors)+8)+f.roundings, -53)))
 	value.Rounding = &rounding
 	if j.Marginals != nil {
@@ -113,7 +115,8 @@ func (p *Parities) Contract(ctx context.Context, problem *problem.Problem, want 
 
 // threads returns the number of goroutines for marginals that the memory has room for.
 func (f *form) threads(j contraction.Contraction) int {
-	return max(1, min(sumproduct.Threads(j.Threads), int(float64(j.Memory)/(24*float64(f.states())))))
+	const stateBytes = 24 // the two lists of sumFloats, and the terms of a transform
+	return max(1, min(sumproduct.Threads(j.Threads), int(float64(j.Memory)/(stateBytes*float64(f.states())))))
 }
 
 // weightedSum returns Σ_s D(s) Π_b f_b(s_b) over the states s. Bit b of a state is the parity of dependent factor b, with the values f_b.
@@ -130,68 +133,83 @@ func (f *form) weightedSum(ctx context.Context, negated set) (scaled.Number, err
 }
 
 // sumFloats is weightedSum in float64: Σ_s D(s) Π_b f_b(s_b), where bit b of s is the parity of dependent factor b. Independent factors in
-// negated, which may be nil, have f(1) with the other sign. All numbers are multiples of 2^exp. isLossy is true if a number other than 0
-// became smaller than smallestFloat.
-//
-// It adds one independent factor after the other: D(s) becomes f(0) D(s) + f(1) D(s ⊕ column), where column has the dependent factors whose
-// parity the factor is part of. Then it multiplies the values of the dependent factors.
+// negated, which may be nil, have f(1) with the other sign. isLossy is true if a number other than 0 became smaller than smallestFloat, so
+// that digits may be lost.
 func (f *form) sumFloats(ctx context.Context, negated set) (total scaled.Number, isLossy bool, err error) {
-	sums, next := make([]float64, f.states()), make([]float64, f.states())
-	sums[0] = 1
-	exp := int64(0)
+	t := &floatStates{sums: make([]float64, f.states()), next: make([]float64, f.states())}
+	t.sums[0] = 1
 	for i, j := range f.independent {
 		if err := ctx.Err(); err != nil {
 			return total, false, err
 		}
-		values, shift, ok := f.factors[j].scaledFloats()
-		even, odd, column := values[0], values[1], int(f.columns[i])
-		if negated != nil && negated.contains(i) {
-			odd = -odd
-		}
-
-		largest := 0.0
-		for s := range next {
-			fromEven, fromOdd := float64(even*sums[s]), float64(odd*sums[s^column]) // conversions keep the products from being fused
-			next[s] = fromEven + fromOdd
-			largest = max(largest, math.Abs(next[s]))
-			hasLostEven := math.Abs(fromEven) < smallestFloat && even != 0 && sums[s] != 0
-			hasLostOdd := math.Abs(fromOdd) < smallestFloat && odd != 0 && sums[s^column] != 0
-			if hasLostEven || hasLostOdd {
-				ok = false
-			}
-		}
-		sums, next = next, sums
-		exp += shift + int64(rescale(sums, largest))
-		isLossy = isLossy || !ok || largest < smallestFloat && largest > 0
+		t.addIndependent(&f.factors[j], int(f.columns[i]), negated != nil && negated.contains(i))
 	}
-
 	for b, j := range f.dependent {
-		values, shift, ok := f.factors[j].scaledFloats()
-		largest := 0.0
-		for s, x := range sums {
-			sums[s] *= values[s>>b&1]
-			largest = max(largest, math.Abs(sums[s]))
-			if math.Abs(sums[s]) < smallestFloat && x != 0 && values[s>>b&1] != 0 {
-				ok = false
-			}
-		}
-		exp += shift + int64(rescale(sums, largest))
-		isLossy = isLossy || !ok
+		t.multiplyDependent(&f.factors[j], b)
 	}
 
 	sum, compensation := 0.0, 0.0 // Kahan's summation
-	for _, y := range sums {
+	for _, y := range t.sums {
 		y -= compensation
 		next := sum + y
 		compensation = (next - sum) - y
 		sum = next
 	}
-	return scaled.Make(sum, exp), isLossy, nil
+	return scaled.Make(sum, t.exp), t.isLossy, nil
+}
+
+// floatStates is a number D(s) for each state s, the parities of the dependent factors. First D(s) is the sum over the parities of the
+// independent factors so far that lead to state s; then it is multiplied by the values of the dependent factors.
+type floatStates struct {
+	sums    []float64 // by state: D(s) / 2^exp
+	next    []float64 // buffer for the next D
+	exp     int64
+	isLossy bool // a number other than 0 became smaller than smallestFloat
+}
+
+// addIndependent sums over the parity of one more independent factor: D(s) becomes f(0) D(s) + f(1) D(s ⊕ column), where column has the
+// bits of the dependent factors whose parity the factor is part of. If isNegated, f(1) has the other sign.
+func (t *floatStates) addIndependent(f *factor, column int, isNegated bool) {
+	values, shift, ok := f.scaledFloats()
+	even, odd := values[0], values[1]
+	if isNegated {
+		odd = -odd
+	}
+
+	largest := 0.0
+	for s := range t.next {
+		fromEven, fromOdd := float64(even*t.sums[s]), float64(odd*t.sums[s^column]) // conversions keep the products from being fused
+		t.next[s] = fromEven + fromOdd
+		largest = max(largest, math.Abs(t.next[s]))
+		hasLostEven := math.Abs(fromEven) < smallestFloat && even != 0 && t.sums[s] != 0
+		hasLostOdd := math.Abs(fromOdd) < smallestFloat && odd != 0 && t.sums[s^column] != 0
+		if hasLostEven || hasLostOdd {
+			ok = false
+		}
+	}
+	t.sums, t.next = t.next, t.sums
+	t.exp += shift + int64(rescale(t.sums, largest))
+	t.isLossy = t.isLossy || !ok || largest < smallestFloat && largest > 0
+}
+
+// multiplyDependent multiplies D(s) by the value of dependent factor b at its parity, bit b of s.
+func (t *floatStates) multiplyDependent(f *factor, b int) {
+	values, shift, ok := f.scaledFloats()
+	largest := 0.0
+	for s, x := range t.sums {
+		t.sums[s] *= values[s>>b&1]
+		largest = max(largest, math.Abs(t.sums[s]))
+		if math.Abs(t.sums[s]) < smallestFloat && x != 0 && values[s>>b&1] != 0 {
+			ok = false
+		}
+	}
+	t.exp += shift + int64(rescale(t.sums, largest))
+	t.isLossy = t.isLossy || !ok
 }
 
 // rescale divides numbers by a power of two if the largest is far from 1. It returns the exponent of the power, or 0.
 func rescale(list []float64, largest float64) int {
-	if largest == 0 || largest < 0x1p40 && largest > 0x1p-40 {
+	if largest == 0 || largest < 0x1p40 && largest > 0x1p-40 { // near enough to 1; 40 is chosen, the range of float64 ends at 2^±1022
 		return 0
 	}
 	shift := math.Ilogb(largest)
@@ -238,13 +256,10 @@ func (f *form) marginals(ctx context.Context, threads int, total scaled.Number) 
 	base := f.transformTerms(nil) // without negated factors
 	sum, size := base.sums()
 	err := sumproduct.RunChunks(ctx, sumproduct.Threads(threads), f.variableCount, func(_, v int) error {
-		variables, factors := newSet(f.variableCount), newSet(len(f.factors))
-		variables.toggle(v)
-		f.reduceSet(f.pivotOf, variables, factors) // x_v is the sum of the factors' parities and of what is left in variables
 		mean := 0.0
-		if variables.first() < 0 { // nothing is left
+		if factors, ok := f.factorsOf(v); ok {
 			negatedTerms := f.transformTerms(factors)
-			negatedSum, negatedSize := negatedTerms.sums()
+			negatedSum, negatedSize := negatedTerms.sums() // in units of e^negatedTerms.largest; sum and size are in units of e^base.largest
 			unit := math.Exp(negatedTerms.largest - base.largest)
 			mean = negatedSum / sum * unit
 			// The terms are off by up to 2^−42 of their sizes, from exponentials of sums of logarithms. size/|sum| is how much cancels.
@@ -264,6 +279,14 @@ func (f *form) marginals(ctx context.Context, threads int, total scaled.Number) 
 	return rows, err
 }
 
+// factorsOf returns the set of independent factors whose parities add up to x_v modulo 2. ok is false if there is no such set.
+func (f *form) factorsOf(v int) (factors set, ok bool) {
+	variables, factors := newSet(f.variableCount), newSet(len(f.factors))
+	variables.toggle(v)
+	f.reduceSet(f.pivotOf, variables, factors) // x_v is the sum of the factors' parities and of what is left in variables
+	return factors, variables.first() < 0      // −1: nothing is left
+}
+
 // transform is the terms of the Walsh–Hadamard transform of a weighted sum. Term ω has the size e^lnSize[ω]. It is below 0 if ω and
 // signMask have an odd number of bits in common, or, if isNegated, an even number.
 type transform struct {
@@ -280,45 +303,53 @@ type transform struct {
 // ln |term ω| is Σ_f (ln|plus| + ln|minus|)/2 ± (ln|plus| − ln|minus|)/2, with the sign of (−1)^(bits in common). So one Walsh–Hadamard
 // transform of the half differences, each at its factor's column, gives all logarithms, up to the constant of the half sums.
 func (f *form) transformTerms(negated set) *transform {
-	t := &transform{lnSize: make([]float64, f.states()), largest: math.Inf(-1)}
+	t := &transform{lnSize: make([]float64, f.states())}
 	constant := 0.0
-	addFactor := func(values [2]float64, column uint32, isNegated bool) {
-		plus, minus := values[0]+values[1], values[0]-values[1]
-		if isNegated {
-			plus, minus = minus, plus
-		}
-		if plus < 0 {
-			t.isNegated = !t.isNegated
-			t.signMask ^= column
-		}
-		if minus < 0 {
-			t.signMask ^= column
-		}
-		lnPlus, lnMinus := math.Log(math.Abs(plus)), math.Log(math.Abs(minus)) // the values differ, and neither is below 0
-		constant += (lnPlus + lnMinus) / 2
-		t.lnSize[column] += (lnPlus - lnMinus) / 2
-	}
 	for i, j := range f.independent {
-		addFactor(f.factors[j].mantissas(), f.columns[i], negated != nil && negated.contains(i))
+		constant += t.addFactor(f.factors[j].mantissas(), f.columns[i], negated != nil && negated.contains(i))
 	}
-	for b, j := range f.dependent { // a dependent factor has a bit of its own
-		addFactor(f.factors[j].mantissas(), 1<<b, false)
+	for b, j := range f.dependent { // the column of a dependent factor is a bit of its own
+		const isNegated = false
+		constant += t.addFactor(f.factors[j].mantissas(), 1<<b, isNegated)
 	}
+	walshHadamard(t.lnSize)
 
-	// The transform, in place.
-	for width := 1; width < len(t.lnSize); width *= 2 {
-		for from := 0; from < len(t.lnSize); from += 2 * width {
-			for s := from; s < from+width; s++ {
-				x, y := t.lnSize[s], t.lnSize[s+width]
-				t.lnSize[s], t.lnSize[s+width] = x+y, x-y
-			}
-		}
-	}
+	t.largest = math.Inf(-1)
 	for s := range t.lnSize {
 		t.lnSize[s] += constant
 		t.largest = max(t.largest, t.lnSize[s])
 	}
 	return t
+}
+
+// addFactor adds a factor to the signs of the terms, and half its difference ln|plus| − ln|minus| to lnSize at its column, before lnSize is
+// transformed. It returns half the sum ln|plus| + ln|minus|. If isNegated, plus and minus are exchanged.
+func (t *transform) addFactor(values [2]float64, column uint32, isNegated bool) (halfSum float64) {
+	plus, minus := values[0]+values[1], values[0]-values[1]
+	if isNegated {
+		plus, minus = minus, plus
+	}
+	if plus < 0 { // the terms with an even number of bits in common change their signs: all change, and those with an odd number change back
+		t.isNegated = !t.isNegated
+		t.signMask ^= column
+	}
+	if minus < 0 {
+		t.signMask ^= column
+	}
+	lnPlus, lnMinus := math.Log(math.Abs(plus)), math.Log(math.Abs(minus)) // finite: the values differ, and neither is below 0
+	t.lnSize[column] += (lnPlus - lnMinus) / 2
+	return (lnPlus + lnMinus) / 2
+}
+
+// walshHadamard replaces x_s, for each s, by Σ_t (−1)^(number of bits that s and t have in common) x_t. The length is a power of 2.
+func walshHadamard(x []float64) {
+	for width := 1; width < len(x); width *= 2 {
+		for from := 0; from < len(x); from += 2 * width {
+			for s := from; s < from+width; s++ {
+				x[s], x[s+width] = x[s]+x[s+width], x[s]-x[s+width]
+			}
+		}
+	}
 }
 
 // sums returns the sum of all terms with their signs, and the sum of their sizes, both in units of e^largest. Term ω has the size

@@ -36,9 +36,9 @@ func (s set) toggle(i int) { s[i/64] ^= 1 << (i % 64) }
 // contains reports whether i is in the set.
 func (s set) contains(i int) bool { return s[i/64]>>(i%64)&1 == 1 }
 
-// add adds another set modulo 2: a number that is in both is in neither afterwards.
-func (s set) add(other set) {
-	for k, w := range other {
+// add adds a second set modulo 2: a number that is in both is in neither afterwards.
+func (s set) add(summand set) {
+	for k, w := range summand {
 		s[k] ^= w
 	}
 }
@@ -149,45 +149,23 @@ func readModel(ctx context.Context, net *btn.Network) (*model, error) {
 		return nil, nil
 	}
 
-	// The factors. A table of one variable multiplies the variable's weights. A table of two variables may be a function of their parity
-	// times weights of each. A larger one has to be a function of the parity alone.
-	m := &model{variableCount: n, scale: net.Scale}
-	factorOf := map[string]int{} // by set of variables, as text: the index of its factor
+	// The tables.
+	r := &modelReader{
+		model:    &model{variableCount: n, scale: net.Scale},
+		variable: variable, weights: weights, factorOf: map[string]int{},
+	}
 	look := pace.New(ctx)
 	for _, core := range net.Cores {
-		order := len(core.Legs)
-		variables := newSet(n)
-		for _, leg := range core.Legs {
-			if variable[leg] < 0 || variables.contains(variable[leg]) {
-				return nil, nil
-			}
-			variables.toggle(variable[leg])
-		}
-		if look.Over(int64(1<<min(order, maxOrder) + n/64)) { // the table's entries, and the words of a set
-			return nil, look.Err()
-		}
-		if order == 1 {
-			dense, err := tensor.ToDense(core.T, 2)
-			if err != nil {
-				return nil, nil
-			}
-			m.multiplyWeights(&weights[variable[core.Legs[0]]], [2]float64(dense.Data))
-			continue
-		}
-		values, ok := parityOf(core.T, order)
-		if !ok && order == 2 {
-			var split pairSplit
-			if split, ok = splitPair(core.T); ok {
-				values = split.parity
-				m.multiplyWeights(&weights[variable[core.Legs[0]]], split.first)
-				m.multiplyWeights(&weights[variable[core.Legs[1]]], split.second)
-				m.roundings += split.roundings
-			}
-		}
+		variables, ok := r.variablesOf(core.Legs)
 		if !ok {
 			return nil, nil
 		}
-		m.multiplyFactor(factorOf, variables, [2]scaled.Number{scaled.FromFloat(values[0]), scaled.FromFloat(values[1])})
+		if look.Over(int64(1<<min(len(core.Legs), maxOrder) + n/64)) { // the table's entries, and the words of a set
+			return nil, look.Err()
+		}
+		if !r.multiplyTable(core, variables) {
+			return nil, nil
+		}
 	}
 
 	// The weights of a variable are a function of the parity of it alone.
@@ -195,57 +173,108 @@ func readModel(ctx context.Context, net *btn.Network) (*model, error) {
 		if w[0].Sign() < 0 || w[1].Sign() < 0 || !w[0].IsFinite() || !w[1].IsFinite() {
 			return nil, nil
 		}
-		if look.Over(int64(n/8 + 1)) {
+		if look.Over(int64(n/8 + 1)) { // about the bytes of a set
 			return nil, look.Err()
 		}
 		variables := newSet(n)
 		variables.toggle(v)
-		m.multiplyFactor(factorOf, variables, w)
+		r.multiplyFactor(variables, w)
 	}
 
 	// A factor with two equal values is a number.
-	m.factors = slices.DeleteFunc(m.factors, func(f factor) bool {
+	r.factors = slices.DeleteFunc(r.factors, func(f factor) bool {
 		if f.values[0] != f.values[1] {
 			return false
 		}
-		m.scale = m.scale.Mul(f.values[0])
+		r.scale = r.scale.Mul(f.values[0])
 		return true
 	})
-	return m, look.Err()
+	return r.model, look.Err()
+}
+
+// modelReader multiplies the tables of a network into a model, one after the other.
+type modelReader struct {
+	*model
+	variable []int              // by leg: its variable, or −1
+	weights  [][2]scaled.Number // by variable: the weights of its two values, with those of the tables that were read
+	factorOf map[string]int     // by set of variables, as text: the index of its factor in the model
+}
+
+// variablesOf returns the set of the variables that some legs lead to. ok is false if a leg has no variable, or if two legs have the same.
+func (r *modelReader) variablesOf(legs []int) (variables set, ok bool) {
+	variables = newSet(r.variableCount)
+	for _, leg := range legs {
+		v := r.variable[leg]
+		if v < 0 || variables.contains(v) {
+			return nil, false
+		}
+		variables.toggle(v)
+	}
+	return variables, true
+}
+
+// multiplyTable multiplies the model by a table over a set of variables. A table of one variable multiplies the variable's weights. A table
+// of two variables may be a function of their parity times weights of each. A larger one has to be a function of the parity alone. It
+// returns false if the table is none of these.
+func (r *modelReader) multiplyTable(core btn.Core, variables set) bool {
+	order := len(core.Legs)
+	if order == 1 {
+		dense, err := tensor.ToDense(core.T, 2)
+		if err != nil {
+			return false
+		}
+		r.multiplyWeights(r.variable[core.Legs[0]], [2]float64(dense.Data))
+		return true
+	}
+
+	values, ok := parityOf(core.T, order)
+	if !ok && order == 2 {
+		var split pairSplit
+		if split, ok = splitPair(core.T); ok {
+			values = split.parity
+			r.multiplyWeights(r.variable[core.Legs[0]], split.first)
+			r.multiplyWeights(r.variable[core.Legs[1]], split.second)
+			r.roundings += split.roundings
+		}
+	}
+	if ok {
+		r.multiplyFactor(variables, [2]scaled.Number{scaled.FromFloat(values[0]), scaled.FromFloat(values[1])})
+	}
+	return ok
 }
 
 // multiplyWeights multiplies the two weights of a variable by one factor each.
-func (m *model) multiplyWeights(weights *[2]scaled.Number, factors [2]float64) {
+func (r *modelReader) multiplyWeights(variable int, factors [2]float64) {
+	weights := &r.weights[variable]
 	for x := range weights {
 		weights[x] = weights[x].Mul(scaled.FromFloat(factors[x]))
 	}
-	m.roundings++
+	r.roundings++
 }
 
 // multiplyFactor multiplies the factor of a set of variables by values for even and for odd parity. If the set has no factor yet, it adds
-// one. Two equal values are a number, which needs no new factor: it multiplies the scale. factorOf is the index of each set's factor, by
-// the set as text.
-func (m *model) multiplyFactor(factorOf map[string]int, variables set, values [2]scaled.Number) {
+// one. Two equal values are a number, which needs no new factor: it multiplies the scale.
+func (r *modelReader) multiplyFactor(variables set, values [2]scaled.Number) {
 	var bytes []byte
 	for _, w := range variables {
 		bytes = binary.LittleEndian.AppendUint64(bytes, w)
 	}
 	key := string(bytes)
-	if index, ok := factorOf[key]; ok {
-		f := &m.factors[index]
+	if index, ok := r.factorOf[key]; ok {
+		f := &r.factors[index]
 		for parity := range values {
 			f.values[parity] = values[parity].Mul(f.values[parity])
 		}
-		m.roundings++
+		r.roundings++
 		return
 	}
 	if values[0] == values[1] {
-		m.scale = m.scale.Mul(values[0])
-		m.roundings++
+		r.scale = r.scale.Mul(values[0])
+		r.roundings++
 		return
 	}
-	factorOf[key] = len(m.factors)
-	m.factors = append(m.factors, factor{variables, values})
+	r.factorOf[key] = len(r.factors)
+	r.factors = append(r.factors, factor{variables, values})
 }
 
 // scaledFloats returns the factor's values divided by 2^exp, so that the larger one is from 1 to 2. ok is false if a value above 0 becomes
@@ -290,6 +319,8 @@ func splitPair(t tensor.Tensor) (split pairSplit, ok bool) {
 	if math.Abs(mean)+math.Abs(firstEffect)+math.Abs(secondEffect)+math.Abs(interaction) > 600 { // e^±600 is in the range of float64
 		return split, false
 	}
+	// An error of a logarithm is a relative error of its exponential. A quarter of a sum of four logarithms is off by about Σ|ln|, in 2^−53:
+	// by the roundings of the logarithms and of three additions. A product depends on all four such quarters. 16 covers the exponentials.
 	split.roundings = 16 + 4*(math.Abs(ln[0])+math.Abs(ln[1])+math.Abs(ln[2])+math.Abs(ln[3]))
 	split.parity = [2]float64{math.Exp(mean + interaction), math.Exp(mean - interaction)}
 	split.first = [2]float64{math.Exp(firstEffect), math.Exp(-firstEffect)}
@@ -323,7 +354,7 @@ func findDependence(ctx context.Context, m *model) (*dependence, error) {
 	look := pace.New(ctx)
 	pivotOf := map[int]int{} // pivot by first variable
 	for j, f := range m.factors {
-		if look.Over(int64(len(d.pivots) * (m.variableCount/64 + 1) / 8)) {
+		if look.Over(int64(len(d.pivots) * (m.variableCount/64 + 1) / 8)) { // an addition of words is an eighth of an operation
 			return nil, look.Err()
 		}
 
@@ -333,7 +364,7 @@ func findDependence(ctx context.Context, m *model) (*dependence, error) {
 		d.reduceSet(pivotOf, variables, factors)
 		first := variables.first() // −1: nothing is left
 		if first >= 0 {
-			factors.toggle(len(d.independent))
+			factors.toggle(len(d.independent)) // the index that the factor itself gets below
 			pivotOf[first] = len(d.pivots)
 			d.pivots = append(d.pivots, pivot{first, variables, factors})
 			d.independent = append(d.independent, j)

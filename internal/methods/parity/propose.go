@@ -15,7 +15,7 @@ import (
 const (
 	// minVariables is the number of variables below which elimination is cheap.
 	minVariables = 24
-	// cheap is the work of a sum that is taken before an elimination order is looked for, flops.
+	// cheapFlops is the work of a sum that is taken before an elimination order is looked for, flops.
 	cheapFlops = 1e8
 )
 
@@ -70,5 +70,5 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 // isWide reports whether an elimination of the factors is probably out of reach: there are many independent factors, and nearly as many
 // factors as variables.
 func (f *form) isWide() bool {
-	return len(f.independent) > 100 && 4*len(f.factors) >= 3*f.variableCount
+	return len(f.independent) > 100 && 4*len(f.factors) >= 3*f.variableCount // three factors for four variables
 }
