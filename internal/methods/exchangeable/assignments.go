@@ -42,18 +42,8 @@ func (c *summedForm) findBest(ctx context.Context) (*btn.Found, error) {
 			return nil, err
 		}
 
-		// The smallest assignment with these counts. It is the only one if each group has one value.
 		c.splitVector(vector, vectors)
-		values := make([]int, len(c.weights))
-		isUnique := true
-		for class, l := range c.lists {
-			for k, g := range l.groups {
-				counts := l.groupCounts(vectors[class], k)
-				isUnique = isUnique && slices.Contains(counts, int32(len(g.variables)))
-				c.assignSmallest(g.variables, slices.Clone(counts), values)
-			}
-		}
-		isUnique = c.maximiseLeaves(values, tolerance) && isUnique
+		values, isUnique := c.smallestOf(vectors, tolerance)
 
 		// Keep the smaller one of several.
 		if best.Values != nil {
@@ -65,6 +55,22 @@ func (c *summedForm) findBest(ctx context.Context) (*btn.Found, error) {
 		best.Values, best.Unique = values, best.Unique && isUnique
 	}
 	return best, nil
+}
+
+// smallestOf returns the smallest of the largest assignments with given count vectors of the classes, whose members all have one weight.
+// isUnique reports whether there is only one: all variables of each group have one value, and no leaf has two most probable values, up to
+// tolerance in ln.
+func (c *summedForm) smallestOf(vectors []int, tolerance float64) (values []int, isUnique bool) {
+	values = make([]int, len(c.weights))
+	isUnique = true
+	for class, l := range c.lists {
+		for k, g := range l.groups {
+			counts := l.groupCounts(vectors[class], k)
+			isUnique = isUnique && slices.Contains(counts, int32(len(g.variables)))
+			c.assignSmallest(g.variables, slices.Clone(counts), values)
+		}
+	}
+	return values, c.maximiseLeaves(values, tolerance) && isUnique // maximiseLeaves sets the values of the leaves, too
 }
 
 // assignSmallest gives each variable in turn its smallest value that is left, and sets it in values. counts says how many variables may

@@ -36,27 +36,8 @@ func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.W
 	splits := p.Ask != "" || f.needsSplit(want.Marginals) // the counts of all groups are kept apart
 	value := btn.Value{Flops: f.cost(splits, j.Memory).Flops * float64(p.To-p.From) / float64(WholeShare)}
 
-	// The most probable assignment and joint marginals need the terms of all count vectors.
-	if isMPE || want.Joint != nil {
-		summed, err := f.sum(ctx, splits, p, j.Threads, j.Memory)
-		if err != nil {
-			return btn.Value{}, err
-		}
-		if isMPE {
-			if value.Found, err = summed.findBest(ctx); value.Found != nil {
-				value.Found.Weight = value.Found.Weight.Mul(j.Net.Scale)
-			}
-			return value, err
-		}
-		if err := f.fillValue(&value, j, summed); err != nil {
-			return btn.Value{}, err
-		}
-		var cells []float64
-		if !summed.lnZ().isImpossible() {
-			cells = summed.joint(j.Joint)
-		}
-		value.Joint = j.JointValue(cells, value.Z)
-		return value, nil
+	if isMPE || want.Joint != nil { // these need the terms of all count vectors
+		return f.contractVectors(ctx, p, j, value, splits)
 	}
 
 	// All else may be summed in any way.
@@ -78,6 +59,32 @@ func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.W
 	}
 	err = f.fillValue(&value, j, evaluated)
 	return value, err
+}
+
+// contractVectors finds the most probable assignment, or the joint marginal with Z and the marginals, from the terms of all count vectors of
+// the part's share. It adds them to a value that has the flops. With splits the counts of all groups are kept apart.
+func (f *form) contractVectors(
+	ctx context.Context, p *Sum, j contraction.Contraction, value btn.Value, splits bool,
+) (btn.Value, error) {
+	summed, err := f.sum(ctx, splits, p, j.Threads, j.Memory)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	if p.Ask == btn.AskMPE {
+		if value.Found, err = summed.findBest(ctx); value.Found != nil {
+			value.Found.Weight = value.Found.Weight.Mul(j.Net.Scale)
+		}
+		return value, err
+	}
+	if err := f.fillValue(&value, j, summed); err != nil {
+		return btn.Value{}, err
+	}
+	var cells []float64 // none if Z is 0
+	if !summed.lnZ().isImpossible() {
+		cells = summed.joint(j.Joint)
+	}
+	value.Joint = j.JointValue(cells, value.Z)
+	return value, nil
 }
 
 // evaluate adds up the terms of a share: over its count vectors if they are few, otherwise value by value, otherwise class by class. The
@@ -200,27 +207,12 @@ func (f *form) leafMarginals(ctx context.Context, pairProbabilities *pairs, rows
 			return err
 		}
 		d := m.domains[v]
-		rows[v] = make([]float64, d)
 		conditional := m.conditionals[int32(v)]
 		if len(l.neighbours) < 2 {
 			conditional = f.fields.leaves[int32(v)]
 		}
-
-		// The probability of a row of the conditional: of the values of the neighbours, the last one fastest.
-		var probability func(row int) float64
-		switch len(l.neighbours) {
-		case 0:
-			probability = func(int) float64 { return 1 }
-		case 1:
-			probability = func(row int) float64 { return rows[l.neighbours[0]][row] }
-		default:
-			i, j := l.neighbours[0], l.neighbours[1]
-			pair := pairProbabilities.probabilities(places[i], places[j])
-			domain, canonical := m.domains[j], f.partition.canonical
-			values := f.values(places[j].class)
-			probability = func(row int) float64 { return pair[canonical(i, row/domain)*values+canonical(j, row%domain)] }
-		}
-
+		probability := f.neighbourProbabilities(l, places, pairProbabilities, rows)
+		rows[v] = make([]float64, d)
 		for row, sum := range conditional.sum {
 			p := probability(row)
 			if p == 0 || sum.isImpossible() {
@@ -234,6 +226,23 @@ func (f *form) leafMarginals(ctx context.Context, pairProbabilities *pairs, rows
 		}
 	}
 	return nil
+}
+
+// neighbourProbabilities returns the probability of the values of a leaf's neighbours as a function of their number as a row, the last
+// neighbour's value fastest. rows has the marginals of variables that are no leaves, and pairProbabilities the joint ones of two.
+func (f *form) neighbourProbabilities(l *leaf, places []place, pairProbabilities *pairs, rows [][]float64) func(row int) float64 {
+	switch len(l.neighbours) {
+	case 0:
+		return func(int) float64 { return 1 }
+	case 1:
+		return func(row int) float64 { return rows[l.neighbours[0]][row] }
+	default:
+		i, j := l.neighbours[0], l.neighbours[1]
+		pair := pairProbabilities.probabilities(places[i], places[j]) // by the class's values, that of j fastest
+		domain, canonical := f.interactions.domains[j], f.partition.canonical
+		values := f.values(places[j].class)
+		return func(row int) float64 { return pair[canonical(i, row/domain)*values+canonical(j, row%domain)] }
+	}
 }
 
 // pairs computes the joint probabilities of two variables, which depend on their classes and groups only, and remembers them.
@@ -264,19 +273,8 @@ func (p *pairs) probabilities(first, second place) []float64 {
 	n := float64(len(firstList.groups[first.group].variables))
 	m := float64(len(secondList.groups[second.group].variables))
 	switch {
-	case first == second: // of one group, which has two variables then
-		for index, w := range p.distributions[first.class] {
-			counts := firstList.groupCounts(index, first.group)
-			for x, c := range counts {
-				for y, e := range counts {
-					pairCount := float64(c) * float64(e)
-					if x == y {
-						pairCount = float64(c) * float64(c-1)
-					}
-					out[x*secondList.values+y] += w * pairCount / (n * (n - 1))
-				}
-			}
-		}
+	case first == second:
+		p.addPairs(first, out)
 	case first.class == second.class: // of two groups of one class
 		for index, w := range p.distributions[first.class] {
 			addProducts(out, firstList.groupCounts(index, first.group), secondList.groupCounts(index, second.group), w/(n*m))
@@ -288,7 +286,7 @@ func (p *pairs) probabilities(first, second place) []float64 {
 			joint = p.jointOf(key[:])
 			p.jointOfClasses[key] = joint
 		}
-		for index, w := range joint {
+		for index, w := range joint { // the vector of the second class is fastest
 			if w > 0 {
 				firstCounts := firstList.groupCounts(index/secondList.size, first.group)
 				secondCounts := secondList.groupCounts(index%secondList.size, second.group)
@@ -300,12 +298,31 @@ func (p *pairs) probabilities(first, second place) []float64 {
 	return out
 }
 
+// addPairs adds to table P(x, y) of two variables of one place, a group of n variables, y fastest: the mean over the count vectors c of c_x c_y, or
+// of c_x(c_x − 1) if y = x, over n(n − 1).
+func (p *pairs) addPairs(at place, table []float64) {
+	l := p.lists[at.class]
+	n := float64(len(l.groups[at.group].variables)) // at least 2
+	for index, w := range p.distributions[at.class] {
+		counts := l.groupCounts(index, at.group)
+		for x, c := range counts {
+			for y, e := range counts {
+				pairCount := float64(c) * float64(e)
+				if x == y {
+					pairCount = float64(c) * float64(c-1)
+				}
+				table[x*l.values+y] += w * pairCount / (n * (n - 1))
+			}
+		}
+	}
+}
+
 // addProducts adds w · a[x] · b[y] to entry (x, y) of a table, for two lists of counts. The table has y fastest.
-func addProducts(to []float64, a, b []int32, w float64) {
+func addProducts(table []float64, a, b []int32, w float64) {
 	for x, c := range a {
 		if c > 0 {
 			for y, e := range b {
-				to[x*len(b)+y] += w * float64(c) * float64(e)
+				table[x*len(b)+y] += w * float64(c) * float64(e)
 			}
 		}
 	}

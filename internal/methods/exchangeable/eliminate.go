@@ -27,65 +27,83 @@ type elimination struct {
 // entry for each combination of count vectors of the class and its neighbours. sizes are the numbers of count vectors of the classes.
 // together lists sets of classes that have to be in one table. Cost O(classes³).
 func chooseElimination(k *kinds, sizes []float64, together [][]int) *elimination {
-	n := len(sizes)
-	// Two different classes are neighbours if a term has both, or a set of together.
-	adjacent := make([][]bool, n)
-	for c := range adjacent {
-		adjacent[c] = make([]bool, n)
-	}
-	join := func(classes []int) {
-		for _, c := range classes {
-			for _, d := range classes {
-				if c != d {
-					adjacent[c][d] = true
-				}
+	graph := newClassGraph(k, len(sizes), together)
+	e := &elimination{}
+	for range sizes {
+		chosen, smallestSize := -1, math.Inf(1)
+		for c := range sizes {
+			if graph.isSummedOut[c] {
+				continue
+			}
+			if size := graph.tableSize(c, sizes); size < smallestSize || chosen < 0 { // sizes may be infinite
+				chosen, smallestSize = c, size
 			}
 		}
+		e.order, e.neighbours = append(e.order, chosen), append(e.neighbours, graph.sumOut(chosen))
+		e.size += smallestSize
+		e.largest = max(e.largest, smallestSize)
+	}
+	return e
+}
+
+// classGraph says which classes are neighbours: those that are in one table when one of them is summed out.
+type classGraph struct {
+	adjacent    [][]bool // by two different classes
+	isSummedOut []bool   // by class
+}
+
+// newClassGraph returns the graph of n classes, none of which is summed out. Two classes are neighbours if they are in one term of k, or in
+// one of the sets together.
+func newClassGraph(k *kinds, n int, together [][]int) *classGraph {
+	g := &classGraph{make([][]bool, n), make([]bool, n)}
+	for c := range g.adjacent {
+		g.adjacent[c] = make([]bool, n)
 	}
 	for _, t := range slices.Concat(k.terms, k.forbidden) {
 		var classes []int
 		for _, m := range t.members {
 			classes = append(classes, m.class)
 		}
-		join(classes)
+		g.join(classes)
 	}
 	for _, classes := range together {
-		join(classes)
+		g.join(classes)
 	}
+	return g
+}
 
-	e := &elimination{}
-	isSummedOut := make([]bool, n)
-	for range n {
-		chosen, smallestSize := -1, math.Inf(1)
-		for c := range n {
-			if isSummedOut[c] {
-				continue
-			}
-			size := sizes[c]
-			for d := range n {
-				if adjacent[c][d] && !isSummedOut[d] {
-					size *= sizes[d]
-				}
-			}
-			if size < smallestSize || chosen < 0 { // sizes may be infinite
-				chosen, smallestSize = c, size
+// join makes all classes of a list neighbours of each other.
+func (g *classGraph) join(classes []int) {
+	for _, c := range classes {
+		for _, d := range classes {
+			if c != d {
+				g.adjacent[c][d] = true
 			}
 		}
-
-		// Its neighbours become neighbours of each other.
-		var neighbours []int
-		for d := range n {
-			if adjacent[chosen][d] && !isSummedOut[d] {
-				neighbours = append(neighbours, d)
-			}
-		}
-		join(neighbours)
-		isSummedOut[chosen] = true
-		e.order, e.neighbours = append(e.order, chosen), append(e.neighbours, neighbours)
-		e.size += smallestSize
-		e.largest = max(e.largest, smallestSize)
 	}
-	return e
+}
+
+// tableSize returns the number of combinations of count vectors of a class and its neighbours that are not summed out.
+func (g *classGraph) tableSize(c int, sizes []float64) float64 {
+	size := sizes[c]
+	for d, isNeighbour := range g.adjacent[c] {
+		if isNeighbour && !g.isSummedOut[d] {
+			size *= sizes[d]
+		}
+	}
+	return size
+}
+
+// sumOut marks a class as summed out. Its neighbours become neighbours of each other. It returns them, ascending.
+func (g *classGraph) sumOut(c int) (neighbours []int) {
+	for d, isNeighbour := range g.adjacent[c] {
+		if isNeighbour && !g.isSummedOut[d] {
+			neighbours = append(neighbours, d)
+		}
+	}
+	g.join(neighbours)
+	g.isSummedOut[c] = true
+	return neighbours
 }
 
 // eliminated is a form whose classes are summed out one after the other.
@@ -180,31 +198,34 @@ func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *termSum, received 
 			w.addMessage(m, t.inner.classes[0], row)
 		}
 
-		// Their sum, in units of the largest.
-		largest := impossible
-		for _, x := range row {
-			if x.isAbove(largest) {
-				largest = x
-			}
-		}
-		if largest.isImpossible() {
-			sent.ln[o] = impossible
-			return
-		}
-		sum := 0.0
-		to := probabilities[o*size : (o+1)*size] // given outer vector o
-		for i, x := range row {
-			if !x.isImpossible() {
-				to[i] = math.Exp(x.minus(largest).float())
-				sum += to[i]
-			}
-		}
-		for i := range to {
-			to[i] /= sum
-		}
-		sent.ln[o] = largest.plus(logarithmOf(sum))
+		sent.ln[o] = normaliseLn(row, probabilities[o*size:(o+1)*size])
 	})
 	return sent, probabilities, err
+}
+
+// normaliseLn returns ln Σ_i e^ln[i], and sets probabilities[i] to e^ln[i] over that sum. If the sum is 0, it leaves probabilities as they
+// are.
+func normaliseLn(ln []logarithm, probabilities []float64) (lnSum logarithm) {
+	largest := impossible
+	for _, x := range ln {
+		if x.isAbove(largest) {
+			largest = x
+		}
+	}
+	if largest.isImpossible() {
+		return impossible
+	}
+	sum := 0.0 // in units of the largest
+	for i, x := range ln {
+		if !x.isImpossible() {
+			probabilities[i] = math.Exp(x.minus(largest).float())
+			sum += probabilities[i]
+		}
+	}
+	for i := range probabilities {
+		probabilities[i] /= sum
+	}
+	return largest.plus(logarithmOf(sum))
 }
 
 // addMessage adds a message to the terms of the worker's outer vector, one for each count vector of class. The message is a function of the

@@ -87,25 +87,13 @@ func scopesOf(net *btn.Network, memory int64) *factors {
 	if net.Choice != query.CoresAreFactors || float64(len(net.Cores))*scopeBytes > float64(memory)/4 {
 		return nil
 	}
-
-	variable := slices.Repeat([]int32{-1}, len(net.Dims)) // by leg
 	f := &factors{
 		unaryTables: make([][]int32, len(net.Variables)), leafOf: make([]*leaf, len(net.Variables)), domains: make([]int, 0, len(net.Variables)),
 		sequences: make([]scope, 0, len(net.Cores)), placedTables: make([]placed, 0, len(net.Cores)),
 	}
-	for v := range net.Variables {
-		link, domain := net.Links[net.Variables[v].Link], net.Variables[v].Domain
-		cp, ok := link.T.(*tensor.CP)
-		if !ok || domain > maxDomain || slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil }) {
-			return nil
-		}
-		for _, leg := range link.Legs {
-			if net.Maps != nil && net.Maps[leg].A != nil { // the leg has a map, so that the cores are no plain tables
-				return nil
-			}
-			variable[leg] = int32(v)
-		}
-		f.domains = append(f.domains, domain)
+	variable := f.readVariables(net)
+	if variable == nil {
+		return nil
 	}
 
 	// The variables of each core in the sequence of its legs.
@@ -130,6 +118,27 @@ func scopesOf(net *btn.Network, memory int64) *factors {
 		}
 	}
 	return f
+}
+
+// readVariables sets the domains, and returns the variable of each leg, or −1 if it has none. It returns nil if a link is more than weights
+// of its values, if a leg has a map, or if a domain is too large.
+func (f *factors) readVariables(net *btn.Network) (variable []int32) {
+	variable = slices.Repeat([]int32{-1}, len(net.Dims)) // by leg
+	for v := range net.Variables {
+		link, domain := net.Links[net.Variables[v].Link], net.Variables[v].Domain
+		cp, ok := link.T.(*tensor.CP)
+		if !ok || domain > maxDomain || slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil }) {
+			return nil
+		}
+		for _, leg := range link.Legs {
+			if net.Maps != nil && net.Maps[leg].A != nil { // the leg has a map, so that the cores are no plain tables
+				return nil
+			}
+			variable[leg] = int32(v)
+		}
+		f.domains = append(f.domains, domain)
+	}
+	return variable
 }
 
 // hasFewClasses reports whether a network may have at most maxClasses classes, and at most half as many as variables. It counts twins:
@@ -162,37 +171,26 @@ func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, e
 	if f == nil {
 		return nil, nil
 	}
-	in := interner{factors: f, seed: maphash.MakeSeed(), known: map[uint64][]int32{}, permuted: map[permutation]int32{}}
-	look := pace.New(ctx)
-	bytes := 0.0                                 // of the distinct tables, which may take a quarter of the memory
-	readCore := func(core int32) (int32, bool) { // returns the number of the core's table; false: it is none, or the context ended
-		dense, err := tensor.ToDense(net.Cores[core].T, maxEntries)
-		if err != nil || look.Over(int64(len(dense.Data)+16)) {
-			return 0, false
-		}
-		countBefore := len(f.tables)
-		id, ok := in.internTable(dense.Shape, dense.Data)
-		if len(f.tables) > countBefore {
-			bytes += float64(32 * len(dense.Data))
-		}
-		return id, ok && bytes <= float64(memory)/4
+	r := &coreReader{
+		interner: &interner{factors: f, seed: maphash.MakeSeed(), known: map[uint64][]int32{}, permuted: map[permutation]int32{}},
+		net:      net, memory: float64(memory), look: pace.New(ctx),
 	}
 
 	// scopesOf has put the number of the core in the place of each table's. Replace them by the numbers of the tables. After a core that is
 	// no plain table the error is nil, unless the context ended.
 	for k := range f.placedTables {
 		p := &f.placedTables[k]
-		id, ok := readCore(p.table)
+		id, ok := r.readCore(p.table)
 		if !ok {
-			return nil, look.Err()
+			return nil, r.look.Err()
 		}
-		p.table = in.internSorted(id, f.sequences[p.table], p.scope.order())
+		p.table = r.internSorted(id, f.sequences[p.table], p.scope.order())
 	}
 	for _, list := range f.unaryTables {
 		for k, core := range list {
-			id, ok := readCore(core)
+			id, ok := r.readCore(core)
 			if !ok {
-				return nil, look.Err()
+				return nil, r.look.Err()
 			}
 			list[k] = id
 		}
@@ -200,6 +198,30 @@ func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, e
 	f.sequences = nil
 	f.moveLeaves()
 	return f, nil
+}
+
+// coreReader reads the tables of a network's cores.
+type coreReader struct {
+	*interner
+	net         *btn.Network
+	memory      float64 // bytes; the distinct tables may take a quarter of it
+	tablesBytes float64 // of the distinct tables so far
+	look        *pace.Pace
+}
+
+// readCore returns the number of a core's table, and adds the table if it is new. ok is false if the core is no table of numbers of at
+// least 0, if the tables take too many bytes, or if the context ended.
+func (r *coreReader) readCore(core int32) (table int32, ok bool) {
+	dense, err := tensor.ToDense(r.net.Cores[core].T, maxEntries)
+	if err != nil || r.look.Over(int64(len(dense.Data)+16)) {
+		return 0, false
+	}
+	countBefore := len(r.tables)
+	id, ok := r.internTable(dense.Shape, dense.Data)
+	if isNew := len(r.tables) > countBefore; isNew {
+		r.tablesBytes += float64(32 * len(dense.Data)) // four numbers an entry: copies with sorted axes and logarithms may follow
+	}
+	return id, ok && r.tablesBytes <= r.memory/4
 }
 
 // interner keeps every distinct table once.
@@ -307,22 +329,22 @@ func advance(digits, dims []int) {
 // leaf is a leaf. Linear time.
 func (f *factors) moveLeaves() {
 	n := len(f.domains)
-	others := make([][]int32, n) // by variable: up to three of those that it shares tables with
+	neighbours := make([][]int32, n) // by variable: up to three of those that it shares tables with
 	for _, p := range f.placedTables {
 		list := p.scope.variables()
 		for _, v := range list {
 			for _, u := range list {
-				if u != v && len(others[v]) < 3 && !slices.Contains(others[v], u) {
-					others[v] = append(others[v], u)
+				if u != v && len(neighbours[v]) < 3 && !slices.Contains(neighbours[v], u) {
+					neighbours[v] = append(neighbours[v], u)
 				}
 			}
 		}
 	}
 
-	for v := range others {
-		if len(others[v]) < 3 && !slices.ContainsFunc(others[v], func(u int32) bool { return len(others[u]) < 3 }) {
-			slices.Sort(others[v])
-			f.leafOf[v] = &leaf{variable: int32(v), neighbours: others[v]}
+	for v := range neighbours {
+		if len(neighbours[v]) < 3 && !slices.ContainsFunc(neighbours[v], func(u int32) bool { return len(neighbours[u]) < 3 }) {
+			slices.Sort(neighbours[v])
+			f.leafOf[v] = &leaf{variable: int32(v), neighbours: neighbours[v]}
 		}
 	}
 	f.placedTables = slices.DeleteFunc(f.placedTables, func(p placed) bool {
@@ -351,9 +373,29 @@ func (f *factors) countTwins(n, limit int) int {
 	for v := range hash {
 		hash[v] = maphash.Comparable(seed, v)
 	}
+	sum := f.sumNeighbours(n, hash)
 
-	// The sum of the hashes of each variable's neighbours.
-	sum := make([]uint64, len(f.domains))
+	// Count the distinct sets. Twins that are neighbours have the same sums with themselves, others without.
+	hasOpen, hasClosed := map[uint64]bool{}, map[uint64]bool{}
+	count := 0
+	for v := range n {
+		if f.leafOf[v] != nil {
+			continue
+		}
+		if open, closed := sum[v], sum[v]+hash[v]; !hasOpen[open] && !hasClosed[closed] {
+			hasOpen[open], hasClosed[closed] = true, true
+			if count++; count > limit {
+				return count
+			}
+		}
+	}
+	return count
+}
+
+// sumNeighbours returns, for each of the first n variables, the sum of the hashes of its neighbours. Two variables are neighbours if they
+// share a table, or if they are the neighbours of one leaf. The sums of later variables are not complete.
+func (f *factors) sumNeighbours(n int, hash []uint64) (sum []uint64) {
+	sum = make([]uint64, len(f.domains))
 	isAdded := map[[2]int32]bool{}
 	addNeighbours := func(u, v int32) {
 		areLater := int(u) >= n && int(v) >= n
@@ -377,20 +419,5 @@ func (f *factors) countTwins(n, limit int) int {
 			addNeighbours(l.neighbours[0], l.neighbours[1])
 		}
 	}
-
-	// Count the distinct sets. Twins that are neighbours have the same sums with themselves, others without.
-	hasOpen, hasClosed := map[uint64]bool{}, map[uint64]bool{}
-	count := 0
-	for v := range n {
-		if f.leafOf[v] != nil {
-			continue
-		}
-		if open, closed := sum[v], sum[v]+hash[v]; !hasOpen[open] && !hasClosed[closed] {
-			hasOpen[open], hasClosed[closed] = true, true
-			if count++; count > limit {
-				return count
-			}
-		}
-	}
-	return count
+	return sum
 }

@@ -22,50 +22,80 @@ type group struct {
 type fields struct {
 	constant logarithm
 	groups   [][]group              // by class
-	lnError  float64                // Σ of what the weights of a group differ, nats
+	lnError  float64                // Σ of the differences between weights of one group, nats
 	leaves   map[int32]*conditional // leaves of one neighbour or none
 }
 
 // fieldsOf returns the weights of the classes' variables: the product of those of the network's links, of tables over one variable, of
-// leaves with one neighbour, and of the parts of larger tables that depend on one variable. It returns nil if a weight is below 0. Cost
-// O(values · log variables).
+// leaves with one neighbour, and of the parts of larger tables that depend on one variable. A leaf is a variable that is summed out first,
+// or maximised over with isMaximal. It returns nil if a weight is below 0. Cost O(values · log variables).
 func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]float64, isMaximal bool) (*fields, error) {
-	f := &fields{constant: m.constant, leaves: map[int32]*conditional{}}
 	look := pace.New(ctx)
+	logs, err := m.ownFields(p, weights, look)
+	if logs == nil || err != nil {
+		return nil, err
+	}
+	f := &fields{constant: m.constant, leaves: map[int32]*conditional{}}
+	if ok, err := f.multiplyLeaves(m, p, weights, isMaximal, logs, look); !ok || err != nil {
+		return nil, err
+	}
 
-	// Links, tables over one variable, and parts of larger tables.
-	logs := make([][]logarithm, len(m.domains)) // by variable and the class's value
+	// Divide each class into groups of variables with the same weights.
+	members := make([][]int32, p.count)
+	for v, c := range p.class {
+		if c >= 0 { // no leaf
+			members[c] = append(members[c], int32(v))
+		}
+	}
+	for _, list := range members {
+		f.groups = append(f.groups, f.divideIntoGroups(list, logs))
+	}
+	return f, nil
+}
+
+// ownFields returns the logarithms of the variables' weights without those of leaves, by variable and the class's value: of links, of
+// tables over one variable, and of the parts of larger tables over one variable. Those of a leaf are nil. The result is nil if a weight is
+// below 0.
+func (m *interactions) ownFields(p *partition, weights [][]float64, look *pace.Pace) ([][]logarithm, error) {
+	logs := make([][]logarithm, len(m.domains))
 	for v, list := range weights {
 		if m.leafOf[v] != nil {
 			continue
 		}
 		logs[v] = make([]logarithm, len(list))
 		for x, w := range list {
-			if !(w >= 0) {
+			if !(w >= 0) { // below 0, or not a number
 				return nil, nil
 			}
-			to := &logs[v][p.canonical(int32(v), x)] // at the class's value of the variable's value x
-			*to = logarithmOf(w)
+			ln := logarithmOf(w)
 			for _, id := range m.unaryTables[v] {
-				*to = to.plus(logarithmOf(m.tables[id].data[x]))
+				ln = ln.plus(logarithmOf(m.tables[id].data[x]))
 			}
 			if m.field[v] != nil {
-				*to = to.plus(m.field[v][x])
+				ln = ln.plus(m.field[v][x])
 			}
+			logs[v][p.canonical(int32(v), x)] = ln // at the class's value of the variable's value x
 		}
-		if look.Over(int64(8 * len(list))) {
+		if look.Over(int64(8 * len(list))) { // about 8 operations for a logarithm
 			return nil, look.Err()
 		}
 	}
+	return logs, nil
+}
 
-	// Leaves with one neighbour or none.
+// multiplyLeaves sums out the leaves with one neighbour or none, or maximises over them with isMaximal. The result of a leaf without
+// neighbours is added to f.constant, that of another one to the logs of its neighbour, which are by variable and the class's value. It
+// returns false if a weight is below 0.
+func (f *fields) multiplyLeaves(
+	m *interactions, p *partition, weights [][]float64, isMaximal bool, logs [][]logarithm, look *pace.Pace,
+) (ok bool, err error) {
 	for v, l := range m.leafOf {
-		if l == nil || len(l.neighbours) == 2 {
+		if l == nil || len(l.neighbours) == 2 { // leaves with two neighbours are interactions
 			continue
 		}
 		c := m.conditional(l, weights[v], isMaximal)
 		if c == nil {
-			return nil, nil
+			return false, nil
 		}
 		f.leaves[int32(v)] = c
 		if len(l.neighbours) == 0 {
@@ -74,25 +104,14 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 		}
 		u := l.neighbours[0]
 		for x, ln := range c.sum {
-			to := &logs[u][p.canonical(u, x)]
-			*to = to.plus(ln)
+			sum := &logs[u][p.canonical(u, x)]
+			*sum = sum.plus(ln)
 		}
-		if look.Over(int64(16 * len(c.table))) {
-			return nil, look.Err()
-		}
-	}
-
-	// Divide each class into groups of variables with the same weights.
-	members := make([][]int32, p.count)
-	for v, c := range p.class {
-		if c >= 0 {
-			members[c] = append(members[c], int32(v))
+		if look.Over(int64(16 * len(c.table))) { // about 16 operations for each entry of the leaf's tables
+			return false, look.Err()
 		}
 	}
-	for _, list := range members {
-		f.groups = append(f.groups, f.divideIntoGroups(list, logs))
-	}
-	return f, nil
+	return true, nil
 }
 
 // divideIntoGroups divides the variables of a class into groups with the same weights up to rounding, in the sequence of their first

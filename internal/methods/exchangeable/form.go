@@ -156,13 +156,10 @@ func baseOf(p *problem.Problem) *btn.Network {
 // the weights of a leaf of two neighbours. individuals become classes of their own, and so do variables whose tables deviate from those of
 // their class.
 func (f *form) findInteractions(ctx context.Context, p *problem.Problem, tables *factors, c *Classes, individuals []int32) error {
-	baseWeights, err := weightsOf(baseOf(p))
+	isBase, err := f.hasBaseLeaves(p, tables)
 	if err != nil {
 		return err
 	}
-	isBase := !slices.ContainsFunc(tables.leafOf, func(l *leaf) bool {
-		return l != nil && len(l.neighbours) == 2 && !slices.Equal(baseWeights[l.variable], f.weights[l.variable])
-	})
 	if isBase {
 		f.interactions, err = interactionsIn(ctx, p, tables, f.isMaximal)
 	} else {
@@ -176,8 +173,8 @@ func (f *form) findInteractions(ctx context.Context, p *problem.Problem, tables 
 	}
 
 	// Without individuals and evidence the kinds are found once.
-	classes := f.partition
 	if isBase && len(individuals) == 0 {
+		classes := f.partition
 		f.kinds, err = problem.FormOfBase(ctx, p, kindsSlot{c, f.isMaximal}, func() (*kinds, error) {
 			k, _, err := kindsOf(ctx, f.interactions, classes)
 			return k, err
@@ -186,8 +183,24 @@ func (f *form) findInteractions(ctx context.Context, p *problem.Problem, tables 
 			return err
 		}
 	}
+	return f.isolateDeviating(ctx, individuals)
+}
 
-	// Otherwise take variables out of their classes until the tables of each class are equal.
+// hasBaseLeaves reports whether all leaves of two neighbours have the weights that they have without evidence.
+func (f *form) hasBaseLeaves(p *problem.Problem, tables *factors) (bool, error) {
+	baseWeights, err := weightsOf(baseOf(p))
+	if err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(tables.leafOf, func(l *leaf) bool {
+		return l != nil && len(l.neighbours) == 2 && !slices.Equal(baseWeights[l.variable], f.weights[l.variable])
+	}), nil
+}
+
+// isolateDeviating makes classes of their own of individuals, and of more variables until the tables of each class are equal. It sets
+// the form's partition and kinds.
+func (f *form) isolateDeviating(ctx context.Context, individuals []int32) error {
+	classes := f.partition
 	for range maxRounds {
 		if len(individuals) > maxIndividuals {
 			break
@@ -246,7 +259,7 @@ func (f *form) values(class int) int { return len(f.fields.groups[class][0].fiel
 
 // sumFlops returns the flops of a sum over all count vectors. splits is that of vectorCount.
 func (f *form) sumFlops(splits bool) float64 {
-	return f.listFlops(splits) + f.vectorCount(splits)*(40+12*float64(len(f.kinds.terms)+len(f.kinds.forbidden)))
+	return f.listFlops(splits) + f.vectorCount(splits)*(40+12*float64(len(f.kinds.terms)+len(f.kinds.forbidden))) // 40 for an exponential
 }
 
 // listFlops returns the flops of making the lists of count vectors of all classes: about 80 for each vector, value and group of a split

@@ -47,7 +47,9 @@ type conditional struct {
 // maker makes interactions. It keeps each distinct function once; a function is given by its number, the index in functions.
 type maker struct {
 	*interactions
-	isMaximal       bool // leaves are maximised over and not summed
+	functionOf      map[scope]int32 // by scope: ln of the product of all its tables and of the sums over leaves of these neighbours
+	sequence        []scope         // the scopes in functionOf, in the sequence in which they came
+	isMaximal       bool            // leaves are maximised over and not summed
 	weights         [][]float64
 	functions       [][]logarithm          // distinct ones
 	functionOfTable map[int32]int32        // by table: its logarithm
@@ -74,56 +76,67 @@ func interactionsOf(ctx context.Context, f *factors, weights [][]float64, isMaxi
 			factors: f, field: make([][]logarithm, len(f.domains)), termOf: make(map[scope]int32, len(f.placedTables)),
 			conditionals: map[int32]*conditional{},
 		},
-		isMaximal: isMaximal, weights: weights, functionOfTable: map[int32]int32{}, sumOf: map[[2]int32]int32{},
+		functionOf: make(map[scope]int32, len(f.placedTables)), isMaximal: isMaximal, weights: weights,
+		functionOfTable: map[int32]int32{}, sumOf: map[[2]int32]int32{},
 		summedLeaves: map[string]*summedLeaf{}, partsOf: map[int32]*parts{}, isPrivate: map[int32]bool{}, leafScopes: map[scope]bool{},
 	}
 	look := pace.New(ctx)
 
-	// The logarithm of the product of all tables over a scope, and of the sums of leaves.
-	functionOf := make(map[scope]int32, len(f.placedTables))
-	var sequence []scope
-	add := func(s scope, function int32) {
-		if present, ok := functionOf[s]; ok {
-			functionOf[s] = m.sumFunctions(present, function)
-			return
-		}
-		functionOf[s] = function
-		sequence = append(sequence, s)
-	}
+	// The function of each scope.
 	for _, p := range f.placedTables {
 		if look.Over(16) {
 			return nil, look.Err()
 		}
-		add(p.scope, m.logarithmOfTable(p.table))
+		m.multiplyInto(p.scope, m.logarithmOfTable(p.table))
 	}
-	for _, l := range f.leafOf {
-		if l == nil || len(l.neighbours) != 2 {
-			continue
-		}
-		if look.Over(int64(m.domains[l.variable] * m.domains[l.neighbours[0]] * m.domains[l.neighbours[1]])) {
-			return nil, look.Err()
-		}
-		s := m.sumOutLeaf(l) // nil: a weight is below 0
-		if s == nil || m.bytes > float64(memory)/4 {
-			return nil, nil
-		}
-		m.conditionals[l.variable] = s.conditional
-		m.leafScopes[scopeOf(l.neighbours...)] = true
-		add(scopeOf(l.neighbours...), s.function)
+	if ok, err := m.sumOutLeaves(memory, look); !ok || err != nil {
+		return nil, err
 	}
 
 	// Decompose them into interactions, and drop those that are roundings.
-	for _, s := range sequence {
+	for _, s := range m.sequence {
 		if look.Over(64) {
 			return nil, look.Err()
 		}
-		if m.addParts(s, functionOf[s]); m.bytes > float64(memory)/4 {
+		if m.addParts(s, m.functionOf[s]); m.bytes > float64(memory)/4 {
 			return nil, nil
 		}
 	}
 	m.dropRoundings()
 	m.indexTerms()
 	return m.interactions, nil
+}
+
+// multiplyInto adds a function, given by its number, to the function of a scope: it is a logarithm, so this multiplies.
+func (m *maker) multiplyInto(s scope, function int32) {
+	if present, ok := m.functionOf[s]; ok {
+		m.functionOf[s] = m.sumFunctions(present, function)
+		return
+	}
+	m.functionOf[s] = function
+	m.sequence = append(m.sequence, s)
+}
+
+// sumOutLeaves sums out the leaves of two neighbours, and multiplies the sums into the functions of the neighbours' scopes. It returns false
+// if a weight is below 0, or if the functions take more than a quarter of memory.
+func (m *maker) sumOutLeaves(memory int64, look *pace.Pace) (ok bool, err error) {
+	for _, l := range m.leafOf {
+		if l == nil || len(l.neighbours) != 2 {
+			continue
+		}
+		if look.Over(int64(m.domains[l.variable] * m.domains[l.neighbours[0]] * m.domains[l.neighbours[1]])) {
+			return false, look.Err()
+		}
+		summed := m.sumOutLeaf(l) // nil: a weight is below 0
+		if summed == nil || m.bytes > float64(memory)/4 {
+			return false, nil
+		}
+		s := scopeOf(l.neighbours...)
+		m.conditionals[l.variable] = summed.conditional
+		m.leafScopes[s] = true
+		m.multiplyInto(s, summed.function)
+	}
+	return true, nil
 }
 
 // dropRoundings drops the terms whose entries are all roundings, other than those of leaves.
@@ -157,7 +170,7 @@ func (m *maker) logarithmOfTable(id int32) int32 {
 // addFunction adds a function to functions and returns its number.
 func (m *maker) addFunction(u []logarithm) int32 {
 	m.functions = append(m.functions, u)
-	m.bytes += float64(16*len(u) + 24)
+	m.bytes += float64(16*len(u) + 24) // a logarithm has 16 bytes, and a slice 24
 	return int32(len(m.functions) - 1)
 }
 
@@ -232,27 +245,10 @@ func (f *factors) conditional(l *leaf, weights []float64, isMaximal bool) *condi
 	for range rows {
 		sum, largest := scaled.Wide{}, impossible // Wide has twice the digits of float64
 		for x := range d {
-			if !(weights[x] >= 0) {
+			if !(weights[x] >= 0) { // below 0, or not a number
 				return nil
 			}
-
-			// The product of the entries at x and the neighbours' values.
-			p := scaled.FromFloat(weights[x]).Wide()
-			for _, id := range f.unaryTables[l.variable] {
-				p = p.Mul(scaled.FromFloat(f.tables[id].data[x]).Wide())
-			}
-			for _, placed := range l.tables {
-				index := 0
-				for k, v := range placed.scope.variables() {
-					value := x
-					if v != l.variable {
-						value = neighbourValues[slices.Index(l.neighbours, v)]
-					}
-					index = index*f.tables[placed.table].dims[k] + value
-				}
-				p = p.Mul(scaled.FromFloat(f.tables[placed.table].data[index]).Wide())
-			}
-
+			p := f.leafProduct(l, weights, x, neighbourValues)
 			sum = sum.Add(p)
 			ln := logarithmOfWide(p)
 			if ln.isAbove(largest) {
@@ -265,9 +261,30 @@ func (f *factors) conditional(l *leaf, weights []float64, isMaximal bool) *condi
 		} else {
 			c.sum = append(c.sum, logarithmOfWide(sum))
 		}
-		advance(neighbourValues, dims)
+		advance(neighbourValues, dims) // to the next combination, the last value fastest
 	}
 	return c
+}
+
+// leafProduct returns the product of a leaf's weight and of the entries of its tables, if the leaf has value x and its neighbours have
+// neighbourValues.
+func (f *factors) leafProduct(l *leaf, weights []float64, x int, neighbourValues []int) scaled.Wide {
+	p := scaled.FromFloat(weights[x]).Wide()
+	for _, id := range f.unaryTables[l.variable] {
+		p = p.Mul(scaled.FromFloat(f.tables[id].data[x]).Wide())
+	}
+	for _, placed := range l.tables {
+		index := 0
+		for k, v := range placed.scope.variables() {
+			value := x
+			if v != l.variable {
+				value = neighbourValues[slices.Index(l.neighbours, v)]
+			}
+			index = index*f.tables[placed.table].dims[k] + value
+		}
+		p = p.Mul(scaled.FromFloat(f.tables[placed.table].data[index]).Wide())
+	}
+	return p
 }
 
 // parts are a function as a sum of functions over subsets of its variables.
@@ -358,7 +375,7 @@ func splitMeans(u []logarithm, d, inner int) []logarithm {
 func (m *maker) decompose(s scope, function int32) *parts {
 	u := m.functions[function]
 	k := s.order()
-	everything := uint8(1)<<k - 1
+	everything := uint8(1)<<k - 1 // the set of all variables, as bits
 	if slices.ContainsFunc(u, logarithm.isImpossible) {
 		return &parts{subsets: []uint8{everything}, numbers: []int32{function}}
 	}
@@ -369,15 +386,15 @@ func (m *maker) decompose(s scope, function int32) *parts {
 		dims[index] = m.domains[v]
 	}
 	for axis := k - 1; axis >= 0; axis-- {
-		inner := 1
+		inner := 1 // entries of the later axes, which have one more value each by now
 		for _, d := range dims[axis+1:] {
 			inner *= d
 		}
 		u = splitMeans(u, dims[axis], inner)
-		dims[axis]++
+		dims[axis]++ // the mean is one more value
 	}
 
-	// An entry that is a difference along some axes and a mean along all others is one of the part over the former.
+	// An entry that is a difference along some axes, and a mean along all others, is one of the part over the variables of the former.
 	p := &parts{}
 	functions := make([][]logarithm, everything+1) // by subset, as bits; entries come in the sequence of u, the last variable fastest
 	digits := make([]int, k)

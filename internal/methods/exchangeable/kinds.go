@@ -33,7 +33,7 @@ func countWays(members []member, counts [][]int32) float64 {
 	return product
 }
 
-// binomial returns the binomial coefficient C(n, k), for small k.
+// binomial returns the binomial coefficient C(n, k), for small k and a whole number n.
 func binomial(n float64, k int) float64 {
 	c := 1.0
 	for i := range k {
@@ -81,7 +81,6 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 		functions[m.terms[i].number] = &m.terms[i]
 	}
 
-	// Of each kind, compare all shapes with the most frequent one, entry by entry. Its entries become terms.
 	k = &kinds{}
 	sizes := p.sizes()
 	deviates := map[shape]bool{}
@@ -89,21 +88,10 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 		if kind.number != kind.countSets(sizes) { // some sets have no interaction
 			return nil, nil, nil
 		}
-		reference := slices.MaxFunc(kind.shapes, func(a, b shape) int { return cmp.Compare(frequency[a], frequency[b]) })
-		entries := &kindEntries{values: map[pattern]logarithm{}}
-		for _, s := range slices.Concat([]shape{reference}, kind.shapes) { // the reference first: its entries become those of the kind
-			deviation := 0.0
-			p.eachEntry(m, functions[s.number], s, func(at pattern, x logarithm) {
-				deviation = max(deviation, entries.deviation(at, x))
-			})
-			if deviation > deviationLimit {
-				deviates[s] = true
-			} else {
-				k.lnError += deviation * frequency[s]
-			}
-		}
-		for _, at := range entries.patterns {
-			k.add(term{at.members(), entries.values[at]})
+		for _, s := range k.addKind(kind, frequency, func(s shape, visit func(pattern, logarithm)) {
+			p.eachEntry(m, functions[s.number], s, visit)
+		}) {
+			deviates[s] = true
 		}
 	}
 	if len(deviates) == 0 {
@@ -118,6 +106,29 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 	}
 	slices.Sort(deviating)
 	return nil, slices.Compact(deviating), nil
+}
+
+// addKind adds the entries of a kind as terms: those of its most frequent shape, the reference. It returns the shapes with an entry that
+// differs from the reference's by more than deviationLimit. Smaller differences are added to lnError. eachEntry calls visit for each entry
+// of a shape.
+func (k *kinds) addKind(
+	kind *kind, frequency map[shape]float64, eachEntry func(s shape, visit func(pattern, logarithm)),
+) (deviating []shape) {
+	reference := slices.MaxFunc(kind.shapes, func(a, b shape) int { return cmp.Compare(frequency[a], frequency[b]) })
+	entries := &kindEntries{values: map[pattern]logarithm{}}
+	for _, s := range slices.Concat([]shape{reference}, kind.shapes) { // the reference first: its entries become those of the kind
+		deviation := 0.0
+		eachEntry(s, func(at pattern, x logarithm) { deviation = max(deviation, entries.deviation(at, x)) })
+		if deviation > deviationLimit {
+			deviating = append(deviating, s)
+		} else {
+			k.lnError += deviation * frequency[s]
+		}
+	}
+	for _, at := range entries.patterns {
+		k.add(term{at.members(), entries.values[at]})
+	}
+	return deviating
 }
 
 // distinctShapes returns the distinct shapes of the interactions, in the sequence of their first interactions, and how often each occurs.

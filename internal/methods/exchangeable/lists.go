@@ -114,50 +114,63 @@ func (g *group) lnWeights(counts []int32, f factorials) (lnSum, lnOne logarithm)
 }
 
 // splitList returns the split list of a class: a count vector for each combination of the counts of all groups. A group is the variables of
-// the class with the same weights. lnSum is ln of the weight of all assignments with the counts, lnOne that of one of them. Cost O(vectors
-// · groups · values).
+// the class with the same weights. Cost O(vectors · groups · values).
 func splitList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
-	l := &list{values: values, groups: groups, roundings: 8}
+	l := &list{values: values, groups: groups, roundings: 8} // more than those of the exponential of a term
 	if slices.ContainsFunc(groups, func(g group) bool { return len(g.support) == 0 }) {
 		return l, nil // no assignment is possible
 	}
-	look := pace.New(ctx)
-	current := make([]int32, len(groups)*values)     // counts by group and value
-	var err error                                    // of the context: once it is set, nothing is visited any more
-	var walk func(index int, lnSum, lnOne logarithm) // divides the groups from index on; the weights are those of the groups before
-	walk = func(index int, lnSum, lnOne logarithm) {
-		if err != nil {
-			return
-		}
-		if index < len(groups) {
-			g := &groups[index]
-			row := current[index*values : (index+1)*values]
-			eachDivision(len(g.variables), g.support, row, func() {
-				if look.Over(int64(len(current) + 16)) {
-					err = look.Err()
-				}
-				if err == nil {
-					sumOfGroup, oneOfGroup := g.lnWeights(row, f)
-					walk(index+1, lnSum.plus(sumOfGroup), lnOne.plus(oneOfGroup))
-				}
-			})
-			return
-		}
+	w := &splitWalk{list: l, factorials: f, look: pace.New(ctx), current: make([]int32, len(groups)*values)}
+	w.divideGroups(0, logarithm{}, logarithm{}) // no group has counts yet, so the weights are 1
+	return l, w.err
+}
 
-		// All groups have counts: add the vector.
-		sum := make([]int32, values)
-		for k, c := range current {
-			sum[k%values] += c
-		}
-		l.counts = append(l.counts, sum...)
-		if len(groups) > 1 {
-			l.split = append(l.split, current...)
-		}
-		l.ln, l.lnOne = append(l.ln, lnSum), append(l.lnOne, lnOne)
-		l.size++
+// splitWalk adds the vectors of a split list to it, one after the other.
+type splitWalk struct {
+	*list
+	factorials factorials
+	look       *pace.Pace
+	current    []int32 // counts of the present vector, by group and value
+	err        error   // of the context: once it is set, nothing is visited any more
+}
+
+// divideGroups adds the vectors in which the groups before index have the present counts: it divides the variables of the groups from index
+// on among the values in all ways. Of the groups before, lnSum is ln of the weight of all assignments with these counts, and lnOne that of
+// one of them.
+func (w *splitWalk) divideGroups(index int, lnSum, lnOne logarithm) {
+	if w.err != nil {
+		return
 	}
-	walk(0, logarithm{}, logarithm{})
-	return l, err
+	if index == len(w.groups) {
+		w.addVector(lnSum, lnOne)
+		return
+	}
+	g := &w.groups[index]
+	row := w.current[index*w.values : (index+1)*w.values]
+	eachDivision(len(g.variables), g.support, row, func() {
+		if w.look.Over(int64(len(w.current) + 16)) {
+			w.err = w.look.Err()
+		}
+		if w.err == nil {
+			sumOfGroup, oneOfGroup := g.lnWeights(row, w.factorials)
+			w.divideGroups(index+1, lnSum.plus(sumOfGroup), lnOne.plus(oneOfGroup))
+		}
+	})
+}
+
+// addVector adds the present vector, in which all groups have counts, with its weights.
+func (w *splitWalk) addVector(lnSum, lnOne logarithm) {
+	sum := make([]int32, w.values) // of all groups
+	for k, c := range w.current {
+		sum[k%w.values] += c
+	}
+	l := w.list
+	l.counts = append(l.counts, sum...)
+	if len(l.groups) > 1 {
+		l.split = append(l.split, w.current...)
+	}
+	l.ln, l.lnOne = append(l.ln, lnSum), append(l.lnOne, lnOne)
+	l.size++
 }
 
 // convolution is a step of a merged list: the multiplication of the product of all groups before a group by the group's polynomial.
@@ -213,7 +226,7 @@ func (c *convolution) multiply(largestIndex int, look *pace.Pace) box {
 // the coefficient of its polynomial at counts c is the weight of all its assignments with these counts. No term is below 0, so a
 // coefficient of 0 means that the counts are impossible. Cost O(box · vectors of the groups).
 func mergedList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
-	l := &list{values: values, groups: groups, roundings: 8}
+	l := &list{values: values, groups: groups, roundings: 8} // more than those of the exponential of a term
 	n := 0
 	for _, g := range groups {
 		n += len(g.variables)
@@ -244,30 +257,38 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 		}
 		largestIndex += largestShift
 		l.steps = append(l.steps, c)
-		l.roundings += float64(len(c.indices)) + 8
+		l.roundings += float64(len(c.indices)) + 8 // of the sums, and of a weight of the group
 	}
 
-	// List the coefficients that are not 0.
-	digits := make([]int32, values) // counts
+	if err := l.listCoefficients(product, n, strides, look); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// listCoefficients adds a vector to a merged list for each coefficient of a product that is not 0. The index of the coefficient of counts c
+// is Σ_x c_x strides[x]. The count of the last value follows from the others: all counts add up to n.
+func (l *list) listCoefficients(product box, n int, strides []int, look *pace.Pace) error {
+	counts := make([]int32, l.values)
 	for index, y := range product {
-		if look.Over(int64(values)) {
-			return nil, look.Err()
+		if look.Over(int64(l.values)) {
+			return look.Err()
 		}
 		if y.IsZero() {
 			continue
 		}
-		remainder, remaining := index, n
-		for x := range values - 1 {
-			digits[x] = int32(remainder / strides[x])
+		remainder, lastCount := index, n
+		for x := range l.values - 1 {
+			counts[x] = int32(remainder / strides[x])
 			remainder %= strides[x]
-			remaining -= int(digits[x])
+			lastCount -= int(counts[x])
 		}
-		digits[values-1] = int32(remaining)
-		l.counts = append(l.counts, digits...)
+		counts[l.values-1] = int32(lastCount)
+		l.counts = append(l.counts, counts...)
 		l.ln = append(l.ln, logarithmOfNumber(y))
 		l.size++
 	}
-	return l, nil
+	return nil
 }
 
 // groupMarginals returns P(x) of a variable of every group, by group and value, given the probabilities of the class's vectors. It is the
@@ -288,16 +309,21 @@ func (l *list) groupMarginals(ctx context.Context, probabilities []float64) ([][
 	} else if err := l.addMeanCounts(ctx, probabilities, shares); err != nil {
 		return nil, err
 	}
-	for k, row := range shares { // divide the mean counts by their sum
+	normaliseRows(shares) // the mean counts of a group add up to the number of its variables
+	return shares, nil
+}
+
+// normaliseRows divides each row by its sum.
+func normaliseRows(rows [][]float64) {
+	for _, row := range rows {
 		sum := 0.0
-		for _, x := range row {
-			sum += x
+		for _, p := range row {
+			sum += p
 		}
 		for x := range row {
-			shares[k][x] /= sum
+			row[x] /= sum
 		}
 	}
-	return shares, nil
 }
 
 // addMeanCounts adds to shares the mean counts of every group of a merged list, by group and value. probabilities are those of the class's
@@ -317,7 +343,7 @@ func (l *list) addMeanCounts(ctx context.Context, probabilities []float64, share
 		for _, c := range l.count(vector)[:l.values-1] {
 			index = index*(n+1) + int(c)
 		}
-		adjoint[index] = scaled.FromFloat(p).Div(l.ln[vector].number())
+		adjoint[index] = scaled.FromFloat(p).Div(l.ln[vector].number()) // the derivative of p · ln w by the weight w is p/w
 	}
 
 	for k, c := range slices.Backward(l.steps) {

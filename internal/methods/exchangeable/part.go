@@ -77,6 +77,12 @@ func (p *Sum) Fits(n *btn.Network) error {
 		return btn.Misfit("%d classes, %d relabellings", c.Count, len(c.Relabellings))
 	}
 
+	return c.fitVariables(n)
+}
+
+// fitVariables returns an error unless each variable of the network has a class or none, each class has variables, those of a class have
+// equal domains, and every relabelling is a permutation of the values. Each variable has an entry in the lists of c.
+func (c *Classes) fitVariables(n *btn.Network) error {
 	domain := make([]int, c.Count) // by class; 0: no variable of it was seen
 	for v, class := range c.ClassOf {
 		if class < -1 || int(class) >= c.Count {

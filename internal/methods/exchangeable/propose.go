@@ -42,18 +42,9 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 
 	// Find the classes, or remember that there are none.
 	plan, hit, err := j.Remember(ctx, "exchangeable", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
-		classes, flops, err := findClasses(computing, j.Problem())
-		if classes == nil {
-			return &btn.Plan{Method: query.MethodExact}, err
-		}
-		count := int64(max(1, min(maxParts, flops/partFlops)))
-		var parts []btn.Part
-		for k := range count {
-			parts = append(parts, &Sum{Classes: classes, From: WholeShare * k / count, To: WholeShare * (k + 1) / count})
-		}
-		return proposal.ExactPlan(query.Cost{}, parts...), err // without a price, which depends on the evidence
+		return classesPlan(computing, j.Problem())
 	})
-	if err != nil || len(plan.Estimates) == 0 {
+	if err != nil || len(plan.Estimates) == 0 { // no estimates: there are no classes
 		return nil, err
 	}
 
@@ -66,8 +57,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 	splits := f.needsSplit(ask.Marginals)
 	cost := f.cost(splits, j.Settings.Memory)
-	hasFewVectors := true
-	if f.checkSize(splits, j.Settings.Memory) == nil {
+	hasFewVectors := true // of a sum value by value or class by class, it does not matter
+	if listsVectors := f.checkSize(splits, j.Settings.Memory) == nil; listsVectors {
 		hasFewVectors = f.hasFewVectors(splits)
 	} else if len(ask.Joint) > 0 { // a joint marginal needs the terms of all count vectors
 		return nil, nil
@@ -83,6 +74,21 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	assignment := proposal.NewAssignment(plan, hit)
 	assignment.Cost = &cost
 	return assignment, nil
+}
+
+// classesPlan returns the plan of a sum over the counts of a network's classes, in parts of about partFlops each. It has no price, which
+// depends on the evidence. If there are too many classes, the plan has no estimates.
+func classesPlan(ctx context.Context, p *problem.Problem) (*btn.Plan, error) {
+	classes, flops, err := findClasses(ctx, p)
+	if classes == nil {
+		return &btn.Plan{Method: query.MethodExact}, err
+	}
+	count := int64(max(1, min(maxParts, flops/partFlops)))
+	var parts []btn.Part
+	for k := range count {
+		parts = append(parts, &Sum{Classes: classes, From: WholeShare * k / count, To: WholeShare * (k + 1) / count})
+	}
+	return proposal.ExactPlan(query.Cost{}, parts...), err
 }
 
 // cost returns the cost of a sum in the way that evaluate takes: over all count vectors, value by value, or class by class. The flops are 0

@@ -137,7 +137,12 @@ func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads in
 		return t, nil
 	}
 
-	// Their sum in units of the largest, with compensated rounding (Kahan).
+	t.addMasses()
+	return t, ctx.Err()
+}
+
+// addMasses sets masses and their sum: the terms in units of the largest one, added with compensated rounding (Kahan).
+func (t *termSum) addMasses() {
 	t.masses = make([]float64, len(t.ln))
 	rounding := 0.0
 	for vector, x := range t.ln {
@@ -151,10 +156,10 @@ func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads in
 		rounding = (next - t.sum) - y
 		t.sum = next
 	}
-	return t, ctx.Err()
 }
 
-// shareStart returns the first of so many outer vectors that belongs to a share that begins at the given part of WholeShare.
+// shareStart returns the number of the first outer vector of a share. vectors is the number of all outer vectors, and the share begins after
+// share/WholeShare of them.
 func shareStart(vectors int, share int64) int64 { return int64(vectors) * share / WholeShare }
 
 // eachOuter calls visit for every outer vector of the share, numbered from 0, in parallel. Each thread has a worker of its own.
@@ -217,33 +222,43 @@ func newSides(ctx context.Context, k *kinds, t *termSum, isMaximal bool) (*sides
 		}
 	})
 
-	// Terms of members of one side need no basis. A forbidden set makes a vector impossible if it has a way to be chosen.
-	monomials := map[string]int{}
+	monomials := map[string]int{} // by set of inner members, as text: the number of its row in the basis
 	for _, x := range k.terms {
-		switch inside, outside := t.divide(x.members); {
-		case len(inside) == 0:
-			r.outerTerms = append(r.outerTerms, x)
-		case len(outside) == 0:
-			walk.each(inside, func(inner int, ways float64) { r.innerLn[inner] = r.innerLn[inner].plus(x.ln.times(ways)) })
-		default:
-			r.mixedTerms = append(r.mixedTerms, mixedTerm{r.monomial(inside, monomials, walk), term{outside, x.ln}})
-		}
+		r.addTerm(x, monomials, walk)
 	}
 	for _, x := range k.forbidden {
-		switch inside, outside := t.divide(x.members); {
-		case len(inside) == 0:
-			r.outerForbidden = append(r.outerForbidden, x)
-		case len(outside) == 0:
-			walk.each(inside, func(inner int, ways float64) {
-				if ways > 0 {
-					r.innerLn[inner] = impossible
-				}
-			})
-		default:
-			r.mixedForbidden = append(r.mixedForbidden, mixedTerm{r.monomial(inside, monomials, walk), term{outside, impossible}})
-		}
+		r.addForbidden(x, monomials, walk)
 	}
 	return r, ctx.Err()
+}
+
+// addTerm adds a term to the outer terms if it has no inner members, to innerLn if it has only inner members, and otherwise to the mixed
+// terms.
+func (r *sides) addTerm(x term, monomials map[string]int, walk *innerWalk) {
+	switch inside, outside := r.divide(x.members); {
+	case len(inside) == 0:
+		r.outerTerms = append(r.outerTerms, x)
+	case len(outside) == 0:
+		walk.each(inside, func(inner int, ways float64) { r.innerLn[inner] = r.innerLn[inner].plus(x.ln.times(ways)) })
+	default:
+		r.mixedTerms = append(r.mixedTerms, mixedTerm{r.monomial(inside, monomials, walk), term{outside, x.ln}})
+	}
+}
+
+// addForbidden is addTerm for a forbidden set of members: a vector is impossible if its counts have a way to choose the members.
+func (r *sides) addForbidden(x term, monomials map[string]int, walk *innerWalk) {
+	switch inside, outside := r.divide(x.members); {
+	case len(inside) == 0:
+		r.outerForbidden = append(r.outerForbidden, x)
+	case len(outside) == 0:
+		walk.each(inside, func(inner int, ways float64) {
+			if ways > 0 {
+				r.innerLn[inner] = impossible
+			}
+		})
+	default:
+		r.mixedForbidden = append(r.mixedForbidden, mixedTerm{r.monomial(inside, monomials, walk), term{outside, impossible}})
+	}
 }
 
 // divide divides the members of a term into those of inner classes and those of outer ones.
@@ -322,15 +337,39 @@ func (r *sides) newWorker(ctx context.Context) *outerWorker {
 	}
 }
 
-// fillTerms sets to to the logarithms of the terms that combine one outer vector with every inner vector: of the weights of the classes'
+// fillTerms sets row to the logarithms of the terms that combine one outer vector with every inner vector: of the weights of the classes'
 // count vectors and of the interactions' terms, each ln times the number of ways to choose its members among the counts. constant is added
 // to all.
-func (w *outerWorker) fillTerms(vector int, constant logarithm, to []logarithm) {
-	// The factor of the outer vector.
+func (w *outerWorker) fillTerms(vector int, constant logarithm, row []logarithm) {
+	ln := w.readOuter(vector, constant)
+	if ln.isImpossible() {
+		for i := range row {
+			row[i] = impossible
+		}
+		return
+	}
+	for i, x := range w.innerLn {
+		row[i] = x.plus(ln)
+	}
+	w.addMixedTerms(row)
+	for _, x := range w.mixedForbidden {
+		if countWays(x.outer.members, w.counts) > 0 {
+			for i, ways := range w.basis[x.monomial] {
+				if ways > 0 {
+					row[i] = impossible
+				}
+			}
+		}
+	}
+}
+
+// readOuter sets vectors and counts to those of an outer vector, and returns its factor of the terms: constant, the weights of the outer
+// classes' count vectors unless isBare is set, and the terms of outer members alone.
+func (w *outerWorker) readOuter(vector int, constant logarithm) logarithm {
 	w.outer.splitVector(vector, w.vectors)
 	ln := constant
 	for _, c := range w.outer.classes {
-		if !w.isBare { // otherwise they enter when the outer class is summed out
+		if !w.isBare { // otherwise the weights enter when the outer class is summed out
 			ln = ln.plus(w.lnWeight(c, w.vectors[c]))
 		}
 		w.counts[c] = w.lists[c].count(w.vectors[c])
@@ -343,19 +382,12 @@ func (w *outerWorker) fillTerms(vector int, constant logarithm, to []logarithm) 
 			ln = impossible
 		}
 	}
-	if ln.isImpossible() {
-		for i := range to {
-			to[i] = impossible
-		}
-		return
-	}
+	return ln
+}
 
-	// Times that of the inner vector.
-	for i, x := range w.innerLn {
-		to[i] = x.plus(ln)
-	}
-
-	// Times the terms with members of both sides: the outer members give a factor for each monomial of inner ones.
+// addMixedTerms adds to row, by inner vector, the terms with members of both sides: the outer members give a factor for each monomial of
+// inner ones, and the inner vector the number of ways to choose the monomial.
+func (w *outerWorker) addMixedTerms(row []logarithm) {
 	clear(w.factors)
 	for _, x := range w.mixedTerms {
 		if ways := countWays(x.outer.members, w.counts); ways > 0 {
@@ -363,21 +395,12 @@ func (w *outerWorker) fillTerms(vector int, constant logarithm, to []logarithm) 
 		}
 	}
 	for m, factor := range w.factors {
-		if factor == (logarithm{}) || w.look.Over(int64(len(to))) { // eachOuter looks at the error of look
+		if factor == (logarithm{}) || w.look.Over(int64(len(row))) { // after the context has ended, row is void (eachOuter looks at look.Err)
 			continue
 		}
 		for i, ways := range w.basis[m] {
 			if ways != 0 {
-				to[i] = to[i].plus(factor.times(ways))
-			}
-		}
-	}
-	for _, x := range w.mixedForbidden {
-		if countWays(x.outer.members, w.counts) > 0 {
-			for i, ways := range w.basis[x.monomial] {
-				if ways > 0 {
-					to[i] = impossible
-				}
+				row[i] = row[i].plus(factor.times(ways))
 			}
 		}
 	}

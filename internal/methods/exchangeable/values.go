@@ -29,56 +29,20 @@ const (
 type separated struct{ functions [][]logarithm }
 
 // separate returns the terms of a class of n variables of d values as a sum of functions of one count each. It returns nil if that is
-// impossible. The interaction of values a and b must be a sum u_a + u_b, so that Σ_{a<b} c_a c_b (u_a + u_b) = Σ_a u_a c_a (n − c_a). Cost
+// impossible. The interaction of values a and b must be a sum u_a + u_b: then Σ_{a<b} c_a c_b (u_a + u_b) = Σ_a u_a c_a (n − c_a). Cost
 // O(d² + d n).
 func separate(k *kinds, n, d int) *separated {
 	s := &separated{functions: make([][]logarithm, d)}
 	for a := range s.functions {
 		s.functions[a] = make([]logarithm, n+1)
 	}
-
-	// A term is ln times the number of ways to choose its members: times variables of each member's value. Terms of one value are functions
-	// of its count. between[a*d+b] is the term of one variable at a and one at b.
-	between := make([]logarithm, d*d)
-	for _, t := range k.terms {
-		first := t.members[0]
-		switch {
-		case len(t.members) == 1:
-			for c := range s.functions[first.value] {
-				s.functions[first.value][c] = s.functions[first.value][c].plus(t.ln.times(binomial(float64(c), first.times)))
-			}
-		case len(t.members) == 2 && first.times == 1 && t.members[1].times == 1:
-			a, b := first.value, t.members[1].value
-			between[a*d+b], between[b*d+a] = t.ln, t.ln
-		default:
-			return nil
-		}
+	between, ok := s.addTerms(k.terms)
+	if !ok || !s.forbidCounts(k.forbidden, n) {
+		return nil
 	}
 
-	// A forbidden set of several variables with one value limits its count.
-	for _, t := range k.forbidden {
-		if len(t.members) > 1 {
-			return nil
-		}
-		first := t.members[0]
-		for c := first.times; c <= n; c++ {
-			s.functions[first.value][c] = impossible
-		}
-	}
-
-	// The shares u: u_a = (between(a, b) + between(a, c) − between(b, c))/2 for any other values b and c.
-	shares := make([]logarithm, d)
-	for a := range shares {
-		b, c := (a+1)%d, (a+2)%d
-		switch {
-		case d == 2:
-			shares[a] = between[a*d+b].times(0.5)
-		case d > 2:
-			shares[a] = between[a*d+b].plus(between[a*d+c]).minus(between[b*d+c]).times(0.5)
-		}
-	}
-
-	// They have to add up to the terms of all pairs.
+	// The shares u_a have to add up to the terms of all pairs.
+	shares := pairShares(between, d)
 	for a, u := range shares {
 		for b := range a {
 			if math.Abs(between[a*d+b].minus(u.plus(shares[b])).float()) > separation {
@@ -90,6 +54,61 @@ func separate(k *kinds, n, d int) *separated {
 		}
 	}
 	return s
+}
+
+// addTerms adds the terms of one value to the functions of its count, and returns those of two values: between[a*d+b] is the term of one
+// variable with value a and one with value b, for d values. A term is ln times the number of ways to choose its members, where a member is
+// a number of variables, times, of one value. ok is false if a term has more than two values, or several variables of one of two values.
+func (s *separated) addTerms(terms []term) (between []logarithm, ok bool) {
+	d := len(s.functions)
+	between = make([]logarithm, d*d)
+	for _, t := range terms {
+		first := t.members[0]
+		switch {
+		case len(t.members) == 1:
+			function := s.functions[first.value]
+			for c := range function {
+				function[c] = function[c].plus(t.ln.times(binomial(float64(c), first.times)))
+			}
+		case len(t.members) == 2 && first.times == 1 && t.members[1].times == 1:
+			a, b := first.value, t.members[1].value
+			between[a*d+b], between[b*d+a] = t.ln, t.ln
+		default:
+			return nil, false
+		}
+	}
+	return between, true
+}
+
+// forbidCounts makes the counts impossible, out of n variables, that have a forbidden set of variables with one value. It returns false if
+// a set has several values.
+func (s *separated) forbidCounts(forbidden []term, n int) bool {
+	for _, t := range forbidden {
+		if len(t.members) > 1 {
+			return false
+		}
+		member := t.members[0]
+		for c := member.times; c <= n; c++ {
+			s.functions[member.value][c] = impossible
+		}
+	}
+	return true
+}
+
+// pairShares returns the numbers u_a for which between(a, b) = u_a + u_b for all pairs of d values, if there are any: u_a = (between(a, b)
+// + between(a, c) − between(b, c))/2 for any two other values b and c. With two values the shares are half of the one term.
+func pairShares(between []logarithm, d int) []logarithm {
+	shares := make([]logarithm, d)
+	for a := range shares {
+		b, c := (a+1)%d, (a+2)%d
+		switch {
+		case d == 2:
+			shares[a] = between[a*d+b].times(0.5)
+		case d > 2:
+			shares[a] = between[a*d+b].plus(between[a*d+c]).minus(between[b*d+c]).times(0.5)
+		}
+	}
+	return shares
 }
 
 // valueSum is a form of one class under evidence, summed value by value. A state is a number of variables of each group: of those with one
@@ -149,7 +168,7 @@ func (f *form) valueByValue() *valueSum {
 
 // flops returns the flops of the sum and its marginals.
 func (b *valueSum) flops() float64 {
-	return 40 * float64(len(b.functions)) * float64(b.states) * float64(b.states)
+	return 40 * float64(len(b.functions)) * float64(b.states) * float64(b.states) // 40 for each product of scaled numbers and its sum
 }
 
 // fillWeights computes weightsOf and sumsBefore. A state is a number of variables of each group, written as one number in mixed radix.
@@ -157,7 +176,34 @@ func (b *valueSum) flops() float64 {
 // ways in which the values before a have the variables of the state. So sumsBefore[a+1] is the product of sumsBefore[a] and weightsOf[a] as
 // polynomials in the groups' numbers. Cost O(values · states²).
 func (b *valueSum) fillWeights(ctx context.Context) error {
-	lastState := b.states - 1 // of all variables
+	b.listStates()
+	largestGroup := 1
+	for _, g := range b.groups {
+		largestGroup = max(largestGroup, len(g.variables))
+	}
+	lnFactorials := factorialsUpTo(largestGroup)
+
+	look := pace.New(ctx)
+	noVariables := make(box, b.states) // before the first value: the sum is 1 at state 0
+	noVariables[0] = scaled.One
+	b.sumsBefore = []box{noVariables}
+	for a := range b.functions {
+		weights := b.valueWeights(a, lnFactorials)
+		sums := b.multiplyStates(b.sumsBefore[a], weights, look)
+		if sums == nil {
+			return look.Err()
+		}
+		b.weightsOf, b.sumsBefore = append(b.weightsOf, weights), append(b.sumsBefore, sums)
+	}
+	for _, g := range b.groups { // the weights have the divisor Π_a c_a! of n!/Π_a c_a!, the number of ways to divide a group of n variables
+		b.constant = b.constant.plus(lnFactorials[len(g.variables)])
+	}
+	b.roundings = float64(len(b.functions)) * float64(b.states+16) // for each value: the additions, and 16 for a weight
+	return nil
+}
+
+// listStates fills countsOf: the digits of a state in mixed radix are the numbers of variables of the groups, the first group fastest.
+func (b *valueSum) listStates() {
 	b.countsOf = make([][]int32, b.states)
 	for state := range b.countsOf {
 		remainder := state
@@ -166,47 +212,41 @@ func (b *valueSum) fillWeights(ctx context.Context) error {
 			remainder /= len(g.variables) + 1
 		}
 	}
-	largestGroup := 1
-	for _, g := range b.groups {
-		largestGroup = max(largestGroup, len(g.variables))
-	}
-	lnFactorials := factorialsUpTo(largestGroup)
+}
 
-	look := pace.New(ctx)
-	b.sumsBefore = []box{make(box, b.states)}
-	b.sumsBefore[0][0] = scaled.One
-	for a := range b.functions {
-		weights := make([]scaled.Number, b.states)
-		for state, counts := range b.countsOf {
-			count, ln := b.fixedCount[a], logarithm{} // count: of all variables with value a
-			for k, n := range counts {
-				count += n
-				ln = ln.plus(b.groups[k].field[a].times(float64(n))).minus(lnFactorials[n])
-			}
-			weights[state] = ln.plus(b.functions[a][count]).number()
+// valueWeights returns, by state, the weight of the variables with value a if they are those of the state, over the factorials of their
+// numbers.
+func (b *valueSum) valueWeights(a int, lnFactorials factorials) []scaled.Number {
+	weights := make([]scaled.Number, b.states)
+	for state, counts := range b.countsOf {
+		count, ln := b.fixedCount[a], logarithm{} // count: of all variables with value a
+		for k, n := range counts {
+			count += n
+			ln = ln.plus(b.groups[k].field[a].times(float64(n))).minus(lnFactorials[n])
 		}
+		weights[state] = ln.plus(b.functions[a][count]).number()
+	}
+	return weights
+}
 
-		next := make(box, b.states)
-		for stateBefore, y := range b.sumsBefore[a] {
-			if look.Over(int64(b.states - stateBefore)) {
-				return look.Err()
-			}
-			if y.IsZero() {
-				continue
-			}
-			for state := 0; stateBefore+state <= lastState; state++ {
-				if !weights[state].IsZero() && b.isJoinable(stateBefore, state) {
-					next[stateBefore+state] = next[stateBefore+state].Add(y.Mul(weights[state]))
-				}
+// multiplyStates multiplies the sums of the values before a value by the weights of that value, as polynomials in the groups' numbers. It
+// returns nil if the context ends.
+func (b *valueSum) multiplyStates(sums box, weights []scaled.Number, look *pace.Pace) box {
+	product := make(box, b.states)
+	for stateBefore, y := range sums {
+		if look.Over(int64(b.states - stateBefore)) {
+			return nil
+		}
+		if y.IsZero() {
+			continue
+		}
+		for state := 0; stateBefore+state < b.states; state++ {
+			if !weights[state].IsZero() && b.isJoinable(stateBefore, state) {
+				product[stateBefore+state] = product[stateBefore+state].Add(y.Mul(weights[state]))
 			}
 		}
-		b.weightsOf, b.sumsBefore = append(b.weightsOf, weights), append(b.sumsBefore, next)
 	}
-	for _, g := range b.groups {
-		b.constant = b.constant.plus(lnFactorials[len(g.variables)])
-	}
-	b.roundings = float64(len(b.functions)) * float64(b.states+16) // for each value: the additions, and 16 for a weight
-	return nil
+	return product
 }
 
 // isJoinable reports whether two states can be added: no group has fewer variables than both states count.
@@ -263,15 +303,7 @@ func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
 		backward = next
 	}
 
-	for _, row := range shares { // so that roundings leave sums of 1
-		sum := 0.0
-		for _, p := range row {
-			sum += p
-		}
-		for a := range row {
-			row[a] /= sum
-		}
-	}
+	normaliseRows(shares) // their sums are 1 up to rounding
 	return shares, nil
 }
 
