@@ -78,11 +78,16 @@ func (f *Form) MostProbable(ctx context.Context) (*btn.Found, error) {
 		return nil, err
 	}
 
+	return b.assignment(tied)
+}
+
+// assignment returns the most probable assignment, given the numbers of counting optional pieces that the most probable assignments have.
+func (b *bestSearch) assignment(tied []int) (*btn.Found, error) {
 	// The assignment is not unique if several numbers of counting pieces are best, or if a part of a group counts: groups are pieces of
 	// equal ratios, so another part would do.
-	best := &btn.Found{Weight: b.largest.Mul(f.scale), Unique: len(tied) == 1, Close: b.tolerance}
+	best := &btn.Found{Weight: b.largest.Mul(b.scale), Unique: len(tied) == 1, Close: b.tolerance}
 	for _, g := range b.groups {
-		if tied[0] > g.from && tied[0] < g.to {
+		if countsInPart := tied[0] > g.from && tied[0] < g.to; countsInPart {
 			best.Unique = false
 		}
 	}
@@ -91,13 +96,13 @@ func (f *Form) MostProbable(ctx context.Context) (*btn.Found, error) {
 		return nil, err
 	}
 
-	best.Values = make([]int, len(f.net.Variables))
-	for t, p := range f.pieces {
-		peak := &b.peaks[f.kindOf[t]]
+	best.Values = make([]int, len(b.net.Variables))
+	for t, p := range b.pieces {
+		peak := &b.peaks[b.kindOf[t]]
 		count := counts[t]
 		best.Unique = best.Unique && peak.isUnique[count]
 		for i, link := range p.links {
-			best.Values[f.variableOf[link]] = peak.terms[count][i]
+			best.Values[b.variableOf[link]] = peak.terms[count][i]
 		}
 	}
 	return best, nil
@@ -113,43 +118,19 @@ func (f *Form) tieTolerance() float64 {
 // which the c pieces with the largest ratios count. It returns false if a kind has no weight at all, so that Z is 0, or if the context
 // ends.
 func (b *bestSearch) groupByRatio() bool {
-	type kindRatio struct {
-		kind  int32
-		ratio scaled.Number
+	ratios, ok := b.rateKinds()
+	if !ok {
+		return false
 	}
-	var ratios []kindRatio
-	for k, p := range b.peaks { // p has the largest weights of a piece of kind k with count 0 and 1
-		switch {
-		case p.weight[0].IsZero() && p.weight[1].IsZero():
-			return false
-		case p.weight[0].IsZero():
-			b.alwaysCounting += b.kinds[k].count
-		case !p.weight[1].IsZero(): // it may count or not
-			ratios = append(ratios, kindRatio{int32(k), p.weight[1].Div(p.weight[0])})
-			b.optional += b.kinds[k].count
-		}
-	}
-	slices.SortStableFunc(ratios, func(x, y kindRatio) int { return y.ratio.Cmp(x.ratio) })
-
-	// The weight if no optional piece counts.
 	b.groupOf = slices.Repeat([]int32{-1}, len(b.kinds))
 	b.weights = make([]scaled.Number, 1, b.optional+1)
-	b.weights[0] = scaled.One
-	for k, p := range b.peaks {
-		weight := p.weight[0]
-		if weight.IsZero() {
-			weight = p.weight[1]
-		}
-		for range b.kinds[k].count {
-			b.weights[0] = b.weights[0].Mul(weight)
-		}
-	}
+	b.weights[0] = b.weightWithoutOptional()
 
-	// Each further counting piece multiplies it by its ratio.
-	groupRatio := scaled.Number{}
+	// Each further counting piece multiplies the weight by its ratio.
+	groupRatio := scaled.Number{} // of the first kind of the present group, so no later ratio is above it
 	for _, x := range ratios {
-		pieces := len(b.weights) - 1                                         // in all kinds so far
-		if len(b.groups) == 0 || !isNear(x.ratio, groupRatio, b.tolerance) { // groupRatio, that of the group's first kind, is not below
+		pieces := len(b.weights) - 1 // in all kinds so far
+		if len(b.groups) == 0 || !isNear(x.ratio, groupRatio, b.tolerance) {
 			b.groups = append(b.groups, group{from: pieces, to: pieces})
 			groupRatio = x.ratio
 		}
@@ -161,6 +142,45 @@ func (b *bestSearch) groupByRatio() bool {
 		}
 	}
 	return b.pace.Err() == nil
+}
+
+// kindRatio is a kind whose pieces may count or not, with its largest weight with count 1 over that with count 0.
+type kindRatio struct {
+	kind  int32
+	ratio scaled.Number
+}
+
+// rateKinds returns the kinds whose pieces may count or not, the largest ratio first. It adds the numbers of pieces to optional, and those
+// of pieces that must count to alwaysCounting. ok is false if a kind has no weight at all.
+func (b *bestSearch) rateKinds() (ratios []kindRatio, ok bool) {
+	for k, p := range b.peaks { // p has the largest weights of a piece of kind k with count 0 and 1
+		switch {
+		case p.weight[0].IsZero() && p.weight[1].IsZero():
+			return nil, false
+		case p.weight[0].IsZero():
+			b.alwaysCounting += b.kinds[k].count
+		case !p.weight[1].IsZero(): // it may count or not
+			ratios = append(ratios, kindRatio{int32(k), p.weight[1].Div(p.weight[0])})
+			b.optional += b.kinds[k].count
+		}
+	}
+	slices.SortStableFunc(ratios, func(x, y kindRatio) int { return y.ratio.Cmp(x.ratio) })
+	return ratios, true
+}
+
+// weightWithoutOptional returns the largest weight of an assignment, without S, in which no optional piece counts.
+func (b *bestSearch) weightWithoutOptional() scaled.Number {
+	product := scaled.One
+	for k, p := range b.peaks {
+		weight := p.weight[0]
+		if weight.IsZero() { // the pieces must count
+			weight = p.weight[1]
+		}
+		for range b.kinds[k].count {
+			product = product.Mul(weight)
+		}
+	}
+	return product
 }
 
 // isNear reports whether x ≤ y is smaller than y by at most the relative difference tolerance.
@@ -203,33 +223,11 @@ func (b *bestSearch) bestCounts() (tied []int) {
 // largest ratios count. Of all such choices it takes the one whose assignment is the smallest in the order of the variables.
 //
 // It decides the pieces in the sequence of the first variables at which their two assignments differ. A piece gets the count with the
-// smaller value there if some choice of the others is left.
+// smaller value there if some choice of the undecided pieces is left.
 func (b *bestSearch) chooseCounting(tied []int) ([]int8, error) {
-	counts := make([]int8, len(b.pieces))
-	optional := make([]optionalPiece, 0, b.optional)
-	for t, p := range b.pieces {
-		if b.pace.Over(int64(len(p.links))) {
-			return nil, b.pace.Err()
-		}
-		k := b.kindOf[t]
-		peak := &b.peaks[k]
-		if b.groupOf[k] < 0 { // not optional
-			if peak.weight[0].IsZero() {
-				counts[t] = 1
-			}
-			continue
-		}
-		item := optionalPiece{piece: int32(t), group: b.groupOf[k], firstDifference: -1}
-		for i, link := range p.links {
-			v := b.variableOf[link]
-			if peak.terms[0][i] != peak.terms[1][i] && (item.firstDifference < 0 || v < item.firstDifference) {
-				item.firstDifference, item.smallerCount = v, 0
-				if peak.terms[1][i] < peak.terms[0][i] {
-					item.smallerCount = 1
-				}
-			}
-		}
-		optional = append(optional, item)
+	counts, optional, err := b.listOptional()
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(optional, func(x, y optionalPiece) int { return x.firstDifference - y.firstDifference })
 
@@ -254,6 +252,42 @@ func (b *bestSearch) chooseCounting(tied []int) ([]int8, error) {
 		}
 	}
 	return counts, nil
+}
+
+// listOptional returns the optional pieces, in the sequence of the pieces, and the counts of all others: 1 for a piece that has no weight
+// with count 0, and 0 otherwise. The counts of optional pieces are 0. The error is the context's.
+func (b *bestSearch) listOptional() (counts []int8, optional []optionalPiece, err error) {
+	counts = make([]int8, len(b.pieces))
+	optional = make([]optionalPiece, 0, b.optional)
+	for t, p := range b.pieces {
+		if b.pace.Over(int64(len(p.links))) {
+			return nil, nil, b.pace.Err()
+		}
+		k := b.kindOf[t]
+		if isOptional := b.groupOf[k] >= 0; isOptional {
+			optional = append(optional, b.optionalPiece(t))
+		} else if b.peaks[k].weight[0].IsZero() {
+			counts[t] = 1
+		}
+	}
+	return counts, optional, nil
+}
+
+// optionalPiece compares the two assignments of an optional piece, with count 0 and with count 1: at which variable they first differ, and
+// which of them has the smaller value there.
+func (b *bestSearch) optionalPiece(t int) optionalPiece {
+	peak := &b.peaks[b.kindOf[t]]
+	item := optionalPiece{piece: int32(t), group: b.groupOf[b.kindOf[t]], firstDifference: -1} // −1: they do not differ so far
+	for i, link := range b.pieces[t].links {
+		v := b.variableOf[link]
+		if peak.terms[0][i] != peak.terms[1][i] && (item.firstDifference < 0 || v < item.firstDifference) {
+			item.firstDifference, item.smallerCount = v, 0
+			if peak.terms[1][i] < peak.terms[0][i] {
+				item.smallerCount = 1
+			}
+		}
+	}
+	return item
 }
 
 // hasEntryBetween reports whether an ascending list has an entry x with low ≤ x ≤ high.

@@ -66,20 +66,27 @@ func (p *Counts) Contract(ctx context.Context, problem *problem.Problem, want bt
 		return value, err
 	}
 
-	// The joint marginal.
-	joint, err := form.Joint(ctx, j.Joint)
-	if err != nil {
+	if err := j.addJoint(&value, form); err != nil {
 		return btn.Value{}, err
 	}
-	for x := range joint.Joint {
-		joint.Joint[x] = joint.Joint[x].Mul(j.Net.Scale)
-		if !joint.Joint[x].IsFinite() {
-			return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, x)
+	return value, nil
+}
+
+// addJoint adds the joint marginal to a value, times the network's scale, and its flops.
+func (j partContraction) addJoint(value *btn.Value, form *Form) error {
+	answer, err := form.Joint(j.Ctx, j.Joint)
+	if err != nil {
+		return err
+	}
+	for x := range answer.Joint {
+		answer.Joint[x] = answer.Joint[x].Mul(j.Net.Scale)
+		if !answer.Joint[x].IsFinite() {
+			return fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, x)
 		}
 	}
-	value.Flops += 2 * float64(joint.MulAdds)
-	value.Joint = j.JointOf(joint.Joint)
-	return value, nil
+	value.Flops += 2 * float64(answer.MulAdds) // a product and a sum each
+	value.Joint = j.JointOf(answer.Joint)
+	return nil
 }
 
 // findAssignments finds the most probable assignment or draws assignments, as part.Ask says. The value has no assignments if Z is 0.

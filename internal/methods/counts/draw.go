@@ -82,18 +82,9 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 	if err := f.checkMemory(hasMarginals); err != nil {
 		return a, nil, err
 	}
-	d := &drawState{
-		evaluation: &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)},
-		pace:       pace.New(ctx),
-		members:    make([][]int32, len(f.kinds)),
-		powers:     make([]map[int]countspace.Poly, len(f.kinds)),
-		variable:   f.variableOf,
-	}
-	if err := f.computePolys(ctx, d.ops); err != nil {
+	d, err := f.newDrawState(ctx)
+	if err != nil {
 		return a, nil, err
-	}
-	for t, k := range f.kindOf { // piece t is of kind k
-		d.members[k] = append(d.members[k], int32(t))
 	}
 
 	// Z, from a tree of products.
@@ -106,22 +97,15 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 		return a, nil, err
 	}
 
-	// For each draw the count of all legs, split down the tree to the pieces.
+	// For each draw the counts of the pieces, and then the values within the pieces, given their counts.
 	rngs := make([]*rand.Rand, n)
-	counts := make([]int32, n*len(f.pieces)) // by draw and piece
 	for i := range rngs {
 		rngs[i] = stream(i)
-		countsOfDraw := counts[i*len(f.pieces):][:len(f.pieces)]
-		totalCount := d.drawTotalCount(tree, spaceWindows, rngs[i])
-		if err := d.splitCount(tree.root, totalCount, countsOfDraw, rngs[i]); err != nil {
-			return a, nil, err
-		}
 	}
-	if err := ctx.Err(); err != nil {
+	counts, err := d.drawCounts(tree, spaceWindows, rngs)
+	if err != nil {
 		return a, nil, err
 	}
-
-	// The values within the pieces, given their counts.
 	values = make([]int, n*len(f.net.Variables))
 	for k := range f.kinds {
 		if err := d.drawWithinPieces(k, counts, rngs, values); err != nil {
@@ -129,6 +113,38 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 		}
 	}
 	return Answer{Z: z.Mul(f.scale), MulAdds: d.ops.MulAdds}, values, ctx.Err()
+}
+
+// newDrawState prepares draws from a form: it computes the polynomials of the pieces and lists the pieces of each kind.
+func (f *Form) newDrawState(ctx context.Context) (*drawState, error) {
+	d := &drawState{
+		evaluation: &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)},
+		pace:       pace.New(ctx),
+		members:    make([][]int32, len(f.kinds)),
+		powers:     make([]map[int]countspace.Poly, len(f.kinds)),
+		variable:   f.variableOf,
+	}
+	if err := f.computePolys(ctx, d.ops); err != nil {
+		return nil, err
+	}
+	for t, k := range f.kindOf { // piece t is of kind k
+		d.members[k] = append(d.members[k], int32(t))
+	}
+	return d, nil
+}
+
+// drawCounts returns the counts of the pieces, by draw and piece. For each draw, which has the stream rngs[draw], it draws the count of all
+// legs together and splits it down the tree to the pieces. spaceWindows is S, the polynomial of the core, in the windows of the root.
+func (d *drawState) drawCounts(tree *line, spaceWindows []window, rngs []*rand.Rand) ([]int32, error) {
+	counts := make([]int32, len(rngs)*len(d.pieces))
+	for i, rng := range rngs {
+		countsOfDraw := counts[i*len(d.pieces):][:len(d.pieces)]
+		totalCount := d.drawTotalCount(tree, spaceWindows, rng)
+		if err := d.splitCount(tree.root, totalCount, countsOfDraw, rng); err != nil {
+			return nil, err
+		}
+	}
+	return counts, d.ctx.Err()
 }
 
 // fillProducts computes the products of a line, which is a product of polynomials in one variable as a tree. If all coefficients of a large

@@ -72,22 +72,26 @@ func newLayout(ctx context.Context, net *btn.Network, part *Counts) (*layout, er
 		for mode, leg := range core.Legs {
 			l.coreOf[leg] = int32(c)
 			l.modeOf[leg] = int32(mode)
-			l.slotOf[leg] = int32(slotNumber[c] - 1)
+			l.slotOf[leg] = int32(slotNumber[c] - 1) // −1: the core is not in count space
 		}
-		if slotNumber[c] > 0 { // in count space
-			continue
-		}
-		weight, vectors, ok := RankOne(core.T)
-		if !ok {
-			l.isTable[c] = true
-			continue
-		}
-		l.scale = l.scale.Mul(weight)
-		for mode, leg := range core.Legs {
-			l.vectorOf[leg] = vectors[mode]
+		if isInCountSpace := slotNumber[c] > 0; !isInCountSpace {
+			l.addRankOneOrTable(c, core)
 		}
 	}
 	return l, nil
+}
+
+// addRankOneOrTable makes vectors on the legs of core c if it is of rank one, and otherwise marks it as a table.
+func (l *layout) addRankOneOrTable(c int, core btn.Core) {
+	weight, vectors, ok := RankOne(core.T)
+	if !ok {
+		l.isTable[c] = true
+		return
+	}
+	l.scale = l.scale.Mul(weight)
+	for mode, leg := range core.Legs {
+		l.vectorOf[leg] = vectors[mode]
+	}
 }
 
 // addSlot adds a slot for one term of a symmetric core: it gets count variables of its own, after all others.

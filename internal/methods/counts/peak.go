@@ -134,9 +134,8 @@ type maximiser struct {
 // maxReevaluated bounds the entries computed to find the smallest of several assignments of a piece.
 const maxReevaluated = 1 << 20
 
-// maximumOfTables is maximumOf for a kind with tables, of which at most one link counts. For each count, 0 and 1, it eliminates the indices
-// with maxima instead of sums (fillMaxima), and sets m.value to values that give the maximum (readArgument). If several assignments have
-// it, it looks for the smallest.
+// maximumOfTables is maximumOf for a kind with tables, of which at most one link counts. It maximises for count 0, and for count 1 if a
+// link counts.
 func (f *Form) maximumOfTables(ctx context.Context, kind *kind, tolerance float64) (p pieceMaximum, err error) {
 	m := &maximiser{
 		tableRun:     &tableRun{layout: f.layout, netPlan: kind.tables, ctx: ctx},
@@ -160,31 +159,36 @@ func (f *Form) maximumOfTables(ctx context.Context, kind *kind, tolerance float6
 		if c > 0 && m.countingLink < 0 { // the piece never counts
 			continue
 		}
-		largest, err := m.fillMaxima()
+		largest, err := m.maximise(p.terms[c])
 		if err != nil {
 			return p, err
 		}
 		p.weight[c], p.isUnique[c] = largest.weight, largest.ties == 1
-		if largest.weight.IsZero() {
-			continue
-		}
-		m.readArgument(len(m.steps) - 1) // from the last step back
-		for i, index := range m.index {
-			p.terms[c][i] = m.termOf(i, m.value[index])
-		}
-		if largest.ties > 1 {
-			if err := m.findSmallest(largest.weight, p.terms[c]); err != nil {
-				return p, err
-			}
-		}
 	}
 	return p, nil
 }
 
+// maximise returns the largest weight of the piece with the required count, and sets terms to the assignment that has it. It eliminates the
+// indices with maxima instead of sums (fillMaxima), and reads values that give the maximum (readArgument). If several assignments have it,
+// it looks for the smallest. If the weight is 0, it leaves terms as they are.
+func (m *maximiser) maximise(terms []int) (maximum, error) {
+	largest, err := m.fillMaxima()
+	if err != nil || largest.weight.IsZero() {
+		return largest, err
+	}
+	m.readArgument(len(m.steps) - 1) // sets m.value, from the last step back
+	for i, index := range m.index {
+		terms[i] = m.termOf(i, m.value[index])
+	}
+	if largest.ties > 1 {
+		return largest, m.findSmallest(largest.weight, terms)
+	}
+	return largest, nil
+}
+
 // fillMaxima runs the elimination of a piece with maxima in the place of sums, and returns the largest weight of the piece. Each step makes
 // a table, m.maxima by step and entry: of a table of numbers, of a link's terms, of a product of two steps, or of a step with one index
-// maximised over. A walk goes through the entries of a table over its first scope. walk.Position[k] is the index of the entry at the same
-// values in a table over the k-th scope behind it.
+// maximised over.
 func (m *maximiser) fillMaxima() (maximum, error) {
 	if m.expression.Scale.IsZero() {
 		return maximum{}, nil
@@ -195,34 +199,40 @@ func (m *maximiser) fillMaxima() (maximum, error) {
 		if err := m.ctx.Err(); err != nil {
 			return maximum{}, err
 		}
-		maxima := make([]maximum, int(m.entries(s)))
-		switch s.op {
-		case opTable:
-			for entry, p := range m.tableEntries(s) {
-				maxima[entry] = maximum{weight: p.Coef.At(0), ties: 1} // p is a constant polynomial
-			}
-		case opUnary:
-			for entry := range maxima {
-				maxima[entry] = m.linkMaximum(s.first, m.termOf(s.first, entry))
-			}
-		case opProduct:
-			walk := m.walk(s.scope, m.steps[s.first].scope, m.steps[s.second].scope)
-			for entry := range maxima {
-				maxima[entry] = m.maxima[s.first][walk.Position[0]].product(m.maxima[s.second][walk.Position[1]])
-				walk.Next()
-			}
-		case opSum:
-			walk := m.walk(m.steps[s.first].scope, s.scope)
-			for _, summand := range m.maxima[s.first] {
-				maxima[walk.Position[0]] = maxima[walk.Position[0]].larger(summand, m.tolerance)
-				walk.Next()
-			}
-		}
-		m.maxima[i] = maxima
+		m.maxima[i] = m.stepMaxima(s)
 	}
-	largest := m.maxima[len(m.steps)-1][0]
+	largest := m.maxima[len(m.steps)-1][0] // the last step has no index
 	largest.weight = largest.weight.Mul(m.expression.Scale)
 	return largest, nil
+}
+
+// stepMaxima returns the table of a step from those of earlier steps. A walk goes through the entries of a table over its first scope.
+// walk.Position[k] is the index of the entry at the same values in a table over the k-th scope behind it.
+func (m *maximiser) stepMaxima(s *step) []maximum {
+	maxima := make([]maximum, int(m.entries(s)))
+	switch s.op {
+	case opTable:
+		for entry, p := range m.tableEntries(s) {
+			maxima[entry] = maximum{weight: p.Coef.At(0), ties: 1} // p is a constant polynomial
+		}
+	case opUnary:
+		for entry := range maxima {
+			maxima[entry] = m.linkMaximum(s.first, m.termOf(s.first, entry))
+		}
+	case opProduct:
+		walk := m.walk(s.scope, m.steps[s.first].scope, m.steps[s.second].scope)
+		for entry := range maxima {
+			maxima[entry] = m.maxima[s.first][walk.Position[0]].product(m.maxima[s.second][walk.Position[1]])
+			walk.Next()
+		}
+	case opSum:
+		walk := m.walk(m.steps[s.first].scope, s.scope)
+		for _, summand := range m.maxima[s.first] {
+			maxima[walk.Position[0]] = maxima[walk.Position[0]].larger(summand, m.tolerance)
+			walk.Next()
+		}
+	}
+	return maxima
 }
 
 // linkMaximum returns the weight of term x of a link on the legs that no table has. It returns 0 if another term is fixed, or if the link
@@ -282,12 +292,12 @@ func (m *maximiser) findSmallest(top scaled.Number, terms []int) error {
 	}
 
 	variable := m.form.variableOf
-	order := make([]int, len(terms)) // the links by variable
+	order := make([]int, len(terms)) // the links in the order of their variables
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return variable[m.links[a]] - variable[m.links[b]] })
-	defer func() {
+	defer func() { // no term is fixed for the next count
 		for i := range m.fixedTerm {
 			m.fixedTerm[i] = -1
 		}
@@ -295,7 +305,7 @@ func (m *maximiser) findSmallest(top scaled.Number, terms []int) error {
 	for _, i := range order {
 		for value := range m.expression.Dims[m.index[i]] {
 			m.fixedTerm[i] = m.termOf(i, value)
-			largest, err := m.fillMaxima()
+			largest, err := m.fillMaxima() // it depends on the fixed terms
 			if err != nil {
 				return err
 			}

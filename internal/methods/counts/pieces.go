@@ -5,6 +5,7 @@ package counts
 
 import (
 	"context"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/digest"
 	"github.com/basetensor/basetensor/internal/base/pace"
@@ -26,62 +27,77 @@ type kind struct {
 // findPieces splits the links of a network into pieces: two links that a table joins are in one piece. Pieces are in the sequence of their
 // first links.
 func (l *layout) findPieces() []piece {
-	// Join the links of each table in a union-find forest: parent[k] is k for the root of a piece.
-	parent := make([]int32, len(l.net.Links))
-	for k := range parent {
-		parent[k] = int32(k)
-	}
-	find := func(k int) int32 { // the root of link k
-		for parent[k] != int32(k) {
-			parent[k] = parent[parent[k]]
-			k = int(parent[k])
-		}
-		return int32(k)
-	}
+	joined := newForest(len(l.net.Links))
 	for c, core := range l.net.Cores {
-		if !l.isTable[c] {
-			continue
-		}
-		for _, leg := range core.Legs {
-			parent[find(l.linkOf[leg])] = find(l.linkOf[core.Legs[0]])
+		if l.isTable[c] {
+			for _, leg := range core.Legs {
+				joined.join(l.linkOf[leg], l.linkOf[core.Legs[0]])
+			}
 		}
 	}
 
 	// Number the pieces in the sequence of their first links, and count their links and cores.
-	pieceNumber := make([]int32, len(parent)) // by root: 1 + the piece, or 0
-	pieceOf := func(link int) int { return int(pieceNumber[find(link)]) - 1 }
-	linkCounts, coreCounts := []int{}, []int{} // by piece
-	for k := range parent {
-		if pieceOf(k) < 0 {
+	pieceOf := make([]int, len(joined))                  // by link
+	pieceOfRoot := slices.Repeat([]int{-1}, len(joined)) // by root in the forest; −1: it has no number yet
+	linkCounts, coreCounts := []int{}, []int{}           // by piece
+	pieceOfCore := func(core btn.Core) int { return pieceOf[l.linkOf[core.Legs[0]]] }
+	for k := range pieceOf {
+		t := &pieceOfRoot[joined.root(k)]
+		if *t < 0 {
+			*t = len(linkCounts)
 			linkCounts, coreCounts = append(linkCounts, 0), append(coreCounts, 0)
-			pieceNumber[find(k)] = int32(len(linkCounts))
 		}
-		linkCounts[pieceOf(k)]++
+		pieceOf[k] = *t
+		linkCounts[*t]++
 	}
 	for c, core := range l.net.Cores {
 		if l.isTable[c] {
-			coreCounts[pieceOf(l.linkOf[core.Legs[0]])]++
+			coreCounts[pieceOfCore(core)]++
 		}
 	}
 
-	// List them. All lists share one array.
-	out := make([]piece, len(linkCounts))
-	room := make([]int, len(parent)+len(l.net.Cores))
-	for t := range out {
-		out[t].links, room = room[:0:linkCounts[t]], room[linkCounts[t]:]
-		out[t].cores, room = room[:0:coreCounts[t]], room[coreCounts[t]:]
+	// List them. All lists are cut from one array.
+	pieces := make([]piece, len(linkCounts))
+	array := make([]int, len(pieceOf)+len(l.net.Cores))
+	for t := range pieces {
+		pieces[t].links, array = array[:0:linkCounts[t]], array[linkCounts[t]:]
+		pieces[t].cores, array = array[:0:coreCounts[t]], array[coreCounts[t]:]
 	}
-	for k := range parent {
-		out[pieceOf(k)].links = append(out[pieceOf(k)].links, k)
+	for k, t := range pieceOf {
+		pieces[t].links = append(pieces[t].links, k)
 	}
 	for c, core := range l.net.Cores {
 		if l.isTable[c] {
-			t := pieceOf(l.linkOf[core.Legs[0]])
-			out[t].cores = append(out[t].cores, c)
+			t := pieceOfCore(core)
+			pieces[t].cores = append(pieces[t].cores, c)
 		}
 	}
-	return out
+	return pieces
 }
+
+// forest is a union-find forest of links: a link is in the set of its parent, and the root of a set is its own parent.
+type forest []int32
+
+// newForest returns a forest in which each of n links is a set of its own.
+func newForest(n int) forest {
+	f := make(forest, n)
+	for k := range f {
+		f[k] = int32(k)
+	}
+	return f
+}
+
+// root returns the root of a link's set, and shortens the path to it.
+func (f forest) root(k int) int32 {
+	for f[k] != int32(k) {
+		f[k] = f[f[k]]
+		k = int(f[k])
+	}
+	return int32(k)
+}
+
+// join makes one set of the sets of two links.
+func (f forest) join(a, b int) { f[f.root(a)] = f.root(b) }
 
 // findKinds finds the classes of equal pieces, the kinds. Pieces are equal if their digests are equal. A digest is made of a piece's
 // numbers in the sequence of its links and cores. kinds are in the sequence of their first pieces, and kindOf is by piece. Its work is

@@ -213,24 +213,8 @@ const maxCountTerms = 1 << 10
 // It returns nil if there are no such cores, if there are too many terms, or if there are several cores or tables and the form costs more
 // than countFlops and than an elimination order.
 func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
-	// Choose the cores.
-	part := &Counts{}
-	terms, coefficients := 1, 1.0 // number of choices of terms, and of count vectors of all cores together
-	onlyLongChains := hasLongChain(net)
-	for c, core := range net.Cores {
-		form := AsSymmetricTerms(core.T)
-		if form == nil || onlyLongChains && !isLongChain(core) {
-			continue
-		}
-		if len(form.Terms) == 0 || len(form.Terms) > maxCountTerms/terms {
-			return nil, nil
-		}
-		part.Cores = append(part.Cores, c)
-		part.Terms = append(part.Terms, 0)
-		terms *= len(form.Terms)
-		coefficients *= countVectors(form)
-	}
-	if len(part.Cores) == 0 {
+	part, terms, coefficients := chooseCores(net)
+	if part == nil {
 		return nil, nil
 	}
 	// countBytes are four coefficients, for four polynomials over all count vectors. More than four terms need a polynomial each.
@@ -246,7 +230,8 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 	if err != nil {
 		return nil, ignoreNoForm(err)
 	}
-	cost, err := windowedCostOf(ctx, form, false) // of the value, without marginals
+	const hasMarginals = false
+	cost, err := windowedCostOf(ctx, form, hasMarginals)
 	if err != nil {
 		return nil, ignoreNoForm(err)
 	}
@@ -262,6 +247,33 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 			"plan: the form in count space takes %.3g bytes, the budget is %d bytes", cost.Bytes, memory)
 	}
 	return countPlan(net, part, cost), nil
+}
+
+// chooseCores returns a part with the first term of each core that goes to count space: the symmetric cores with a long chain of counters
+// (isLongChain), or all symmetric cores if none has one. terms is the number of choices of one term in every such core, and coefficients
+// the number of count vectors of all these cores together. The part is nil if there is no such core, or if there are more than
+// maxCountTerms choices or none.
+func chooseCores(net *btn.Network) (part *Counts, terms int, coefficients float64) {
+	part = &Counts{}
+	terms, coefficients = 1, 1.0
+	onlyLongChains := hasLongChain(net)
+	for c, core := range net.Cores {
+		form := AsSymmetricTerms(core.T)
+		if form == nil || onlyLongChains && !isLongChain(core) {
+			continue
+		}
+		if len(form.Terms) == 0 || len(form.Terms) > maxCountTerms/terms {
+			return nil, 0, 0
+		}
+		part.Cores = append(part.Cores, c)
+		part.Terms = append(part.Terms, 0)
+		terms *= len(form.Terms)
+		coefficients *= countVectors(form)
+	}
+	if len(part.Cores) == 0 {
+		return nil, 0, 0
+	}
+	return part, terms, coefficients
 }
 
 // ignoreNoForm returns nil if err says that a network has no form in count space, and otherwise err.

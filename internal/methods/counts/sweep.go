@@ -102,27 +102,36 @@ func (f *Form) newSweep(ctx context.Context, isMaximum bool) (*variableSweep, er
 		v := f.variableOf[p.links[0]]
 		s.links[v], s.kind[v] = p.links[0], f.kindOf[t]
 	}
+	s.fillShapes()
+	return s, s.fillRemaining(isMaximum)
+}
 
-	// The boxes of the counts, and the values of each kind.
-	highest := make([]float64, f.countVariables)
+// fillShapes sets the box of the counts before each variable and after the last, and the values of each kind of variable.
+func (s *variableSweep) fillShapes() {
+	highest := make([]float64, s.countVariables) // the largest counts of the variables so far
+	n := len(s.links)
 	for v := range n + 1 {
-		s.shape[v] = make([]int, f.countVariables)
+		s.shape[v] = make([]int, s.countVariables)
 		for k, largest := range highest {
 			s.shape[v][k] = int(largest) + 1
 		}
 		if v == n { // after the last variable
 			break
 		}
-		for _, leg := range f.net.Links[s.links[v]].Legs {
-			f.widenCounts(leg, highest)
+		for _, leg := range s.net.Links[s.links[v]].Legs {
+			s.widenCounts(leg, highest)
 		}
 		if k := s.kind[v]; s.choices[k] == nil {
-			s.choices[k] = f.linkChoices(s.links[v])
+			s.choices[k] = s.linkChoices(s.links[v])
 		}
 	}
+}
 
-	// After the last variable the weight is S[c]. From there back to the first.
-	space := f.spacePoly()
+// fillRemaining sets remaining: after the last variable the weight is S[c], and from there it goes back to the first. The error is the
+// context's.
+func (s *variableSweep) fillRemaining(isMaximum bool) error {
+	n := len(s.links)
+	space := s.spacePoly()
 	s.remaining[n] = s.fillBox(n, func(c []int) scaled.Number {
 		entry := 0
 		for k, x := range c {
@@ -133,22 +142,22 @@ func (f *Form) newSweep(ctx context.Context, isMaximum bool) (*variableSweep, er
 	for v := n - 1; v >= 0; v-- {
 		choices := s.choices[s.kind[v]]
 		s.remaining[v] = s.fillBox(v, func(c []int) scaled.Number {
-			var sum scaled.Number
+			var total scaled.Number // the sum over the values, or the largest
 			for x := range choices {
 				w := s.weightWith(v, c, &choices[x])
 				if !isMaximum {
-					sum = sum.Add(w)
-				} else if w.Cmp(sum) > 0 {
-					sum = w
+					total = total.Add(w)
+				} else if w.Cmp(total) > 0 {
+					total = w
 				}
 			}
-			return sum
+			return total
 		})
 		if err := s.pace.Err(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // linkChoices returns the values of a link's variable with their weights, and what each adds to the counts.
@@ -269,7 +278,7 @@ func (s *variableSweep) findBest(tolerance float64) *btn.Found {
 
 // sweepBest returns the most probable assignment by a sweep over the variables.
 func (f *Form) sweepBest(ctx context.Context) (*btn.Found, error) {
-	const isMaximum = true
+	const isMaximum = true // the largest weights, in place of sums
 	s, err := f.newSweep(ctx, isMaximum)
 	if err != nil {
 		return nil, err

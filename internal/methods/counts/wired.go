@@ -126,30 +126,19 @@ func (n *netPlan) eliminate(order []int) {
 		register(s)
 	}
 
-	// The order leaves indices of one value out. They are summed last.
-	isOrdered := make([]bool, len(n.expression.Dims))
-	for _, i := range order {
-		isOrdered[i] = true
-	}
-	for i, ordered := range isOrdered {
-		if !ordered {
-			order = append(order, i)
-		}
-	}
-
-	for _, i := range order {
+	for _, i := range n.withIndicesOfOneValue(order) {
 		factors := slices.DeleteFunc(stepsWith[i], func(s int) bool { return isUsed[s] })
 		if len(factors) == 0 {
-			continue // an index without tables has one value
+			continue // no table has the index: it has one value
 		}
 		for _, s := range factors {
 			isUsed[s] = true
 		}
 		s := n.addSum(n.addProduct(factors), i)
-		for len(isUsed) < s { // the products before sum step s are factors of each other and of s
+		for len(isUsed) < s { // addProduct has added the steps before s: each is a factor of the next product or of s
 			isUsed = append(isUsed, true)
 		}
-		isUsed = append(isUsed, false)
+		isUsed = append(isUsed, false) // s itself
 		register(s)
 	}
 
@@ -160,6 +149,20 @@ func (n *netPlan) eliminate(order []int) {
 		}
 	}
 	n.addProduct(remaining)
+}
+
+// withIndicesOfOneValue returns an elimination order followed by the indices that it leaves out, those of one value.
+func (n *netPlan) withIndicesOfOneValue(order []int) []int {
+	isOrdered := make([]bool, len(n.expression.Dims))
+	for _, i := range order {
+		isOrdered[i] = true
+	}
+	for i, ordered := range isOrdered {
+		if !ordered {
+			order = append(order, i)
+		}
+	}
+	return order
 }
 
 // addProduct adds steps for the product of the steps factors, of which there is at least one, and returns the last of them. It multiplies

@@ -57,7 +57,7 @@ func (c *summedForm) findBest(ctx context.Context) (*btn.Found, error) {
 	return best, nil
 }
 
-// smallestOf returns the smallest of the largest assignments with given count vectors of the classes, whose members all have one weight.
+// smallestOf returns the smallest assignment with given count vectors of the classes, in which each leaf has its most probable value.
 // isUnique reports whether there is only one: all variables of each group have one value, and no leaf has two most probable values, up to
 // tolerance in ln.
 func (c *summedForm) smallestOf(vectors []int, tolerance float64) (values []int, isUnique bool) {

@@ -298,8 +298,8 @@ func (p *pairs) probabilities(first, second place) []float64 {
 	return out
 }
 
-// addPairs adds to table P(x, y) of two variables of one place, a group of n variables, y fastest: the mean over the count vectors c of c_x c_y, or
-// of c_x(c_x − 1) if y = x, over n(n − 1).
+// addPairs adds to table P(x, y) of two variables of one place, a group of n variables, y fastest: the mean over the count vectors c of
+// c_x c_y, or of c_x(c_x − 1) if y = x, over n(n − 1).
 func (p *pairs) addPairs(at place, table []float64) {
 	l := p.lists[at.class]
 	n := float64(len(l.groups[at.group].variables)) // at least 2
