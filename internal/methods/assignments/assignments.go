@@ -116,30 +116,15 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 	}
 
 	// Parts for each kind of assignment.
-	total := &found.Plan.Estimates[0]
+	total := &found.Plan.Estimates[0] // of Z
 	joined := newJoinedEstimate(found)
 	isSlow := joined.cost.Flops > proposal.InsuredShare*j.Settings.Budget // Z is not waited for if a search proves its assignment
 	for _, kind := range ask.Asks() {
-		finder, isFinder := total.Parts[0].(proposal.Finder)
-		wantsSeveralBest := kind == btn.AskMPE && ask.Best >= 2 // which finders do not have
-		if isFinder && !wantsSeveralBest {
-			parts, err := finder.FindingParts(ctx, j, total.Parts, kind)
-			if err != nil {
-				return nil, err
-			}
-			if parts != nil {
-				joined.append(parts)
-				continue
-			}
-		}
-		plan, hit, err := planElimination(ctx, j, ask, kind, solution, joined.cost.Flops)
+		isInsured, hit, err := joined.addKind(ctx, j, ask, kind, total, solution)
 		if err != nil {
 			return nil, err
 		}
-		estimate := &plan.Estimates[0]
-		isInsured := estimate.Parts[0].About().IsInterim && len(estimate.Parts) > 1 // the first part is a search, before the elimination
 		isSlow = isSlow || isInsured
-		joined.add(estimate)
 		if hit == btn.CacheMiss {
 			found.Cache = hit
 		}
@@ -218,6 +203,34 @@ func (j *joinedEstimate) add(e *btn.Estimate) {
 		cost.Flops += e.Cost.Flops
 		cost.Bytes = max(cost.Bytes, e.Cost.Bytes)
 	}
+}
+
+// addKind adds the parts that find assignments of a kind: parts along the plan of total, the estimate of Z, if its method has them, or those
+// of an elimination. isInsured is true if a search comes before the elimination. hit is the state of the cache for the elimination, or "" if
+// there is none.
+func (j *joinedEstimate) addKind(
+	ctx context.Context, job *proposal.Job, ask proposal.Ask, kind btn.Ask, total *btn.Estimate, solution *search.Known,
+) (isInsured bool, hit string, err error) {
+	finder, isFinder := total.Parts[0].(proposal.Finder)
+	wantsSeveralBest := kind == btn.AskMPE && ask.Best >= 2 // which finders do not have
+	if isFinder && !wantsSeveralBest {
+		parts, err := finder.FindingParts(ctx, job, total.Parts, kind)
+		if err != nil {
+			return false, "", err
+		}
+		if parts != nil { // nil: the method has no parts for this kind
+			j.append(parts)
+			return false, "", nil
+		}
+	}
+	plan, hit, err := planElimination(ctx, job, ask, kind, solution, j.cost.Flops)
+	if err != nil {
+		return false, "", err
+	}
+	estimate := &plan.Estimates[0]
+	j.add(estimate)
+	isInsured = estimate.Parts[0].About().IsInterim && len(estimate.Parts) > 1 // the first part is a search, before the elimination
+	return isInsured, hit, nil
 }
 
 // finish makes the joined estimate the only one of the plan of an assignment, and sets the assignment's price if it has one. Parts that
@@ -351,13 +364,17 @@ func planElimination(
 	if err != nil { // the elimination goes on without insurance
 		return plan, hit, nil
 	}
+	return withSearchBefore(plan, searchPlan), hit, nil
+}
 
-	// A copy, since plan may be shared by other queries.
+// withSearchBefore returns a plan with the parts of a search before its own, and the price of both. It changes a copy, since plan may be
+// shared by other queries.
+func withSearchBefore(plan, searchPlan *btn.Plan) *btn.Plan {
 	e, searching := plan.Estimates[0], &searchPlan.Estimates[0]
 	e.Parts = slices.Concat(searching.Parts, e.Parts)
 	e.Cost.Flops += searching.Cost.Flops
 	e.Cost.Bytes = max(e.Cost.Bytes, searching.Cost.Bytes)
 	insured := *plan
 	insured.Estimates = []btn.Estimate{e}
-	return &insured, hit, nil
+	return &insured
 }

@@ -69,17 +69,31 @@ func (l *line) boundUp(n *node) error {
 		return err
 	}
 
-	// Bounds are logarithms, so that products are sums. A coefficient of block i of the left factor times one of block j of the right
-	// factor adds to block i+j or to i+j+1. The first loop enters it at i+j, the second one copies it to the next block.
-	left, right := n.left.bounds.coefficients, n.right.bounds.coefficients
-	bounds := slices.Repeat([]int64{noBound}, n.degree/blockSize+1)
-	p := pace.New(l.ctx)
+	bounds, err := productBounds(l.ctx, n.left.bounds.coefficients, n.right.bounds.coefficients, n.degree/blockSize+1)
+	if err != nil {
+		return err
+	}
+	log2Pairs := log2(min(n.left.degree, n.right.degree) + 1)
+	for k := range bounds {
+		bounds[k] = max(noBound, bounds[k]+log2Pairs)
+	}
+	n.bounds.coefficients = bounds
+	return nil
+}
+
+// productBounds bounds the products of a coefficient of the left factor and one of the right factor, by block of the product. Bounds are
+// logarithms, so that products are sums. Coefficients of block i of the left factor and of block j of the right factor contribute to
+// coefficients of block i+j or i+j+1 of the product. The first loop enters a bound at i+j, the second one copies it to the next block. The
+// error is the context's.
+func productBounds(ctx context.Context, left, right []int64, blocks int) ([]int64, error) {
+	bounds := slices.Repeat([]int64{noBound}, blocks)
+	p := pace.New(ctx)
 	for i, x := range left {
-		if x == noBound {
+		if x == noBound { // the coefficients of the block are 0
 			continue
 		}
 		if p.Over(int64(len(right))) {
-			return p.Err()
+			return nil, p.Err()
 		}
 		row := bounds[i:]
 		for j, y := range right {
@@ -89,12 +103,7 @@ func (l *line) boundUp(n *node) error {
 	for k := len(bounds) - 1; k > 0; k-- {
 		bounds[k] = max(bounds[k], bounds[k-1])
 	}
-	log2Pairs := log2(min(n.left.degree, n.right.degree) + 1)
-	for k := range bounds {
-		bounds[k] = max(noBound, bounds[k]+log2Pairs)
-	}
-	n.bounds.coefficients = bounds
-	return nil
+	return bounds, nil
 }
 
 // boundDown bounds the multipliers of the large nodes below a node, given those of the node, by block. The multiplier of a coefficient is

@@ -134,7 +134,7 @@ func (l *line) sumInWindows(
 		if err != nil {
 			return scaled.Number{}, err
 		}
-		if !areRight && width != lastWindow { // a wider window may
+		if !areRight && width != lastWindow { // a wider window may make them right; the last one is taken as it is
 			continue
 		}
 		for _, leaf := range l.leaves {

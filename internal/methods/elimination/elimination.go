@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Propose proposes the plan of the network under the evidence of the query. The first of these that exists is the proposal:
@@ -59,8 +60,16 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return assignment, nil
 	}
 
-	// A circuit, or an order.
 	ask.IsRepeated = ask.IsRepeated || cacheState == btn.CacheHit || proposal.IsRecurring(ctx)
+	return proposeOrder(ctx, j, ask, assignment, base)
+}
+
+// proposeOrder proposes the circuit of a model that is asked about again, if base, its order without evidence, is expensive and the circuit
+// is known. Otherwise it proposes an elimination along base, or along a new order for what the evidence leaves. assignment has the plan of
+// base.
+func proposeOrder(
+	ctx context.Context, j *proposal.Job, ask proposal.Ask, assignment *btn.Assignment, base *exact.Elimination,
+) (*btn.Assignment, error) {
 	if ask.IsRepeated && base.Flops > policy.HeavyFlops {
 		if circuit, err := circuits.ProposeKnown(ctx, j, ask); circuit != nil || err != nil {
 			return circuit, err
@@ -130,23 +139,10 @@ func networkPlan(ctx context.Context, j *proposal.Job, shape contractionorder.Hy
 		return nil, err
 	}
 
-	// A closed form.
-	fitsMemory := cost.Bytes <= float64(settings.Memory)
-	maxTerms := 0 // of a closed form
-	switch {
-	case !fitsMemory:
-		maxTerms = policy.MostClosedFormTerms
-	case cost.Flops > policy.ReplanFlops:
-		maxTerms = 1
-	}
-	if maxTerms > 0 && !j.HasLikelihoods {
-		closed, ok, err := learned.ExactClosedForm(ctx, net, maxTerms)
-		if err != nil {
-			return nil, err
-		}
-		isCheaper := func() bool { return contraction.Flops(net, &closed.Estimates[0], 0) < cost.Flops } // part 0 of 1
-		if ok && (!fitsMemory || isCheaper()) {
-			return closed, nil
+	if !j.HasLikelihoods {
+		closed, err := closedFormInstead(ctx, net, cost, settings.Memory)
+		if closed != nil || err != nil {
+			return closed, err
 		}
 	}
 
@@ -162,4 +158,30 @@ func networkPlan(ctx context.Context, j *proposal.Job, shape contractionorder.Hy
 		}
 	}
 	return exact.EliminationPlan(order, cost), nil
+}
+
+// closedFormInstead returns the closed form of a network, if one is to be taken in place of an elimination order of the given cost: if the
+// order does not fit the memory, or if it is expensive and the closed form has one component and is cheaper. Otherwise it returns nil.
+func closedFormInstead(ctx context.Context, net *btn.Network, cost query.Cost, memory int64) (*btn.Plan, error) {
+	fitsMemory := cost.Bytes <= float64(memory)
+	maxTerms := 0 // of a closed form
+	switch {
+	case !fitsMemory:
+		maxTerms = policy.MostClosedFormTerms
+	case cost.Flops > policy.ReplanFlops:
+		maxTerms = 1
+	default:
+		return nil, nil
+	}
+	closed, ok, err := learned.ExactClosedForm(ctx, net, maxTerms)
+	if !ok || err != nil {
+		return nil, err
+	}
+	if fitsMemory {
+		const onlyPart = 0 // maxTerms is 1
+		if isCheaper := contraction.Flops(net, &closed.Estimates[0], onlyPart) < cost.Flops; !isCheaper {
+			return nil, nil
+		}
+	}
+	return closed, nil
 }

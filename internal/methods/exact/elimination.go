@@ -93,7 +93,12 @@ func (j run) contractAlong(e *sumproduct.Expression, order []int) (value btn.Val
 		return value, nil
 	}
 
-	// Σ|terms|: without signs nothing cancels, so what the two totals differ by is what cancelled.
+	return j.judgeCancellation(value, e, order, o)
+}
+
+// judgeCancellation adds Digits, Doubt and Rounding to a value of e, which has entries below 0, so that terms may cancel. It contracts the
+// absolute values along the same order: their total is Σ|terms|, and what the two totals differ by is what cancelled.
+func (j run) judgeCancellation(value btn.Value, e *sumproduct.Expression, order []int, o einsum.Options) (btn.Value, error) {
 	abs, absStats, err := einsum.Contract(j.Ctx, e.Absolute(), order, o)
 	if err != nil {
 		return btn.Value{}, err

@@ -87,46 +87,10 @@ const (
 func (p *Prepared) PlanGroups(
 	ctx context.Context, o PlanOptions, targets []int,
 ) (*MarginalGroups, []query.Cost, error) {
-	// Groups, until no marginal is missing.
-	missing := p.neededIndices(targets)
-	var groups []*Prepared
 	plan := &MarginalGroups{Shape: p.Shape()}
-	total := 0.0
-	limit := 1 // the number of indices that the next group keeps at most
-	for keep := lastMissing(missing, limit); len(keep) > 0; keep = lastMissing(missing, limit) {
-		simplified, err := p.simplifyFor(ctx, keep)
-		if err != nil {
-			return nil, nil, err
-		}
-
-		flops, _, err := marginalPrice(ctx, simplified.Hypergraph())
-		if err != nil {
-			return nil, nil, err
-		}
-
-		if simplified.simple.Expression.Scale.IsZero() { // Z is 0, and no index is left: one group answers all
-			groups, plan.Groups = []*Prepared{simplified}, []MarginalGroup{{Keep: keep}}
-			break
-		}
-
-		isEasy := flops <= easyGroup
-		if !isEasy && limit > 1 { // try again with one index
-			limit = 1
-			continue
-		}
-		if isEasy {
-			limit = min(2*limit, mostGroup)
-		}
-
-		if total += flops; total > o.Flops {
-			return nil, nil, nil
-		}
-		groups = append(groups, simplified)
-		recovered := simplified.markRecovered(missing) // these are no longer missing
-		plan.Groups = append(plan.Groups, MarginalGroup{Keep: keep, Indices: recovered})
-	}
-	if len(groups) == 0 {
-		return nil, nil, nil
+	groups, err := p.chooseGroups(ctx, plan, targets, o.Flops)
+	if len(groups) == 0 || err != nil {
+		return nil, nil, err
 	}
 
 	// A tree for each group.
@@ -140,6 +104,45 @@ func (p *Prepared) PlanGroups(
 		prices[k] = price
 	}
 	return plan, prices, nil
+}
+
+// chooseGroups adds groups to a plan until no marginal of the targets is missing, and returns the simplified network of each group. It
+// returns nil if all groups together take more than maxFlops along min-fill orders.
+func (p *Prepared) chooseGroups(ctx context.Context, plan *MarginalGroups, targets []int, maxFlops float64) ([]*Prepared, error) {
+	missing := p.neededIndices(targets)
+	var groups []*Prepared
+	total := 0.0
+	limit := 1 // the number of indices that the next group keeps at most
+	for keep := lastMissing(missing, limit); len(keep) > 0; keep = lastMissing(missing, limit) {
+		simplified, err := p.simplifyFor(ctx, keep)
+		if err != nil {
+			return nil, err
+		}
+		flops, _, err := marginalPrice(ctx, simplified.Hypergraph())
+		if err != nil {
+			return nil, err
+		}
+		if simplified.simple.Expression.Scale.IsZero() { // Z is 0, and no index is left: one group answers all
+			plan.Groups = []MarginalGroup{{Keep: keep}}
+			return []*Prepared{simplified}, nil
+		}
+
+		isEasy := flops <= easyGroup
+		if !isEasy && limit > 1 { // try again with one index
+			limit = 1
+			continue
+		}
+		if isEasy {
+			limit = min(2*limit, mostGroup)
+		}
+		if total += flops; total > maxFlops {
+			return nil, nil
+		}
+		groups = append(groups, simplified)
+		recovered := simplified.markRecovered(missing) // changes missing: these are no longer
+		plan.Groups = append(plan.Groups, MarginalGroup{Keep: keep, Indices: recovered})
+	}
+	return groups, nil
 }
 
 // lastMissing lists the last missing indices, at most limit of them, in descending order.

@@ -140,24 +140,10 @@ func (p *Product) About() btn.About {
 // Fits implements Part. It returns an error unless every link is in exactly one factor, the legs of each core lead to links of one factor,
 // and the parts of each factor fit its subnetwork. Cost O(legs + links) a factor.
 func (p *Product) Fits(n *btn.Network) error {
-	// Every link in one factor.
-	factorOfLink := make([]int, len(n.Links)) // 1 + the factor; 0: none yet
-	total := 0
-	for f, factor := range p.Factors {
-		for _, k := range factor.Links {
-			if k < 0 || k >= len(factorOfLink) || factorOfLink[k] > 0 {
-				return btn.Misfit("factor %d has link %d, which does not exist or is in a factor "+
-					"already", f, k)
-			}
-			factorOfLink[k] = f + 1
-			total++
-		}
+	factorOfLink, err := p.factorOfLink(n)
+	if err != nil {
+		return err
 	}
-	if total != len(factorOfLink) {
-		return btn.Misfit("the factors have %d of %d links", total, len(factorOfLink))
-	}
-
-	// Every core in one factor.
 	linkOfLeg := n.LinkOfLeg()
 	for c, core := range n.Cores {
 		for _, leg := range core.Legs {
@@ -166,23 +152,50 @@ func (p *Product) Fits(n *btn.Network) error {
 			}
 		}
 	}
-
-	// Parts that fit.
-	for f, factor := range p.Factors {
-		e := factor.Estimate
-		if e == nil || len(e.Parts) == 0 || e.Alpha != nil && len(e.Alpha) != len(e.Parts) { // Alpha: by part, its coefficient in the sum
-			return btn.Misfit("factor %d has no estimate of its own", f)
+	for f := range p.Factors {
+		if err := p.fitsFactor(n, f); err != nil {
+			return err
 		}
+	}
+	return nil
+}
 
-		sub, _ := n.Subnetwork(factor.Links)
-		for i, part := range e.Parts {
-			if !mayBeInFactor(part) {
-				return btn.Misfit("factor %d, part %d: it is of no class that an exact estimate has",
-					f, i)
+// factorOfLink returns, by link, 1 + the factor that has it. It returns an error unless every link is in exactly one factor.
+func (p *Product) factorOfLink(n *btn.Network) ([]int, error) {
+	factorOfLink := make([]int, len(n.Links)) // 0: none yet
+	total := 0
+	for f, factor := range p.Factors {
+		for _, k := range factor.Links {
+			if k < 0 || k >= len(factorOfLink) || factorOfLink[k] > 0 {
+				return nil, btn.Misfit("factor %d has link %d, which does not exist or is in a factor "+
+					"already", f, k)
 			}
-			if err := part.Fits(sub); err != nil {
-				return fmt.Errorf("factor %d, part %d: %w", f, i, err)
-			}
+			factorOfLink[k] = f + 1
+			total++
+		}
+	}
+	if total != len(factorOfLink) {
+		return nil, btn.Misfit("the factors have %d of %d links", total, len(factorOfLink))
+	}
+	return factorOfLink, nil
+}
+
+// fitsFactor returns an error unless factor f has an estimate whose parts fit the subnetwork of its links.
+func (p *Product) fitsFactor(n *btn.Network, f int) error {
+	factor := &p.Factors[f]
+	e := factor.Estimate
+	if e == nil || len(e.Parts) == 0 || e.Alpha != nil && len(e.Alpha) != len(e.Parts) { // Alpha: by part, its coefficient in the sum
+		return btn.Misfit("factor %d has no estimate of its own", f)
+	}
+
+	sub, _ := n.Subnetwork(factor.Links) // the numbers of its variables in n are not needed
+	for i, part := range e.Parts {
+		if !mayBeInFactor(part) {
+			return btn.Misfit("factor %d, part %d: it is of no class that an exact estimate has",
+				f, i)
+		}
+		if err := part.Fits(sub); err != nil {
+			return fmt.Errorf("factor %d, part %d: %w", f, i, err)
 		}
 	}
 	return nil

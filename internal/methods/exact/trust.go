@@ -104,11 +104,15 @@ func ContractWide(
 		a.Marginals = p.wideMarginals(r)
 	}
 
-	if r.Z.IsZero() || r.Marginals == nil { // there are no probabilities, or none are wanted
-		return a, nil
+	if !r.Z.IsZero() && r.Marginals != nil { // otherwise there are no probabilities, or none are wanted
+		p.addProbabilities(&a, r)
 	}
+	return a, nil
+}
 
-	// Probabilities: unnormalised marginals divided by Z.
+// addProbabilities adds the joint marginal and the marginals of all variables to an answer, if they are wanted: unnormalised marginals
+// divided by Z.
+func (p *Prepared) addProbabilities(a *Answer, r wide.Result) {
 	probabilities := func(i int) []float64 { // of the values of index i
 		row := make([]float64, len(r.Marginals[i]))
 		for k, m := range r.Marginals[i] {
@@ -119,14 +123,13 @@ func ContractWide(
 	if p.cells != nil {
 		a.Joint = p.jointTable(probabilities)
 	}
-	if marginals {
-		a.Rows = make([][]float64, len(net.Variables))
-		for v := range net.Variables {
-			i := given.Variables[v]
+	if p.marginals {
+		a.Rows = make([][]float64, len(p.net.Variables))
+		for v := range p.net.Variables {
+			i := p.given.Variables[v]
 			a.Rows[v] = p.overDomain(v, i, probabilities(i))
 		}
 	}
-	return a, nil
 }
 
 // describeDoubt returns in words why the total r.Z of wide numbers may not be exact: likelihoods were rounded before, or more digits

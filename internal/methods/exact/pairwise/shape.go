@@ -64,40 +64,53 @@ func newShape(
 		merges: t.Merges,
 	}
 
-	for _, v := range sliced {
-		if v < 0 || v >= len(h.Dims) || s.dims[v] == 0 {
-			return nil, fmt.Errorf("%w: slice over index %d, which does not exist or is sliced "+
+	if err := s.fixSliced(); err != nil {
+		return nil, err
+	}
+	s.computeScopes()
+	s.chooseStatic(math.MaxFloat64) // tables of any size are computed once for all slices, if they have no sliced indices
+	return s, nil
+}
+
+// fixSliced sets the dimension of each sliced index to 0, and multiplies the number of slices by the number of its values, which graph.Dims
+// still has.
+func (s *shape) fixSliced() error {
+	for _, v := range s.sliced {
+		if v < 0 || v >= len(s.dims) || s.dims[v] == 0 {
+			return fmt.Errorf("%w: slice over index %d, which does not exist or is sliced "+
 				"already", contractionorder.ErrTree, v)
 		}
 		s.slices = finite(s.slices * float64(s.dims[v]))
-		s.dims[v] = 0 // sliced; h.Dims still has the number of its values
+		s.dims[v] = 0
 	}
+	return nil
+}
 
-	// The scopes, from the leaves to the last table.
-	tables := t.Leaves + len(t.Merges)
+// computeScopes sets the scopes of all tables, from the leaves to the last one, and what follows from them: sizes, and which merge sums out
+// which index.
+func (s *shape) computeScopes() {
+	tables := s.leaves + len(s.merges)
 	s.scopes = make([][]int, tables)
 	s.sizes = make([]float64, tables)
 	s.isStatic = make([]bool, tables)
-	s.loneIndices = make([][]int, t.Leaves)
-	s.slicedOfLeaf = make([][]int, t.Leaves)
-	s.summedIndices = make([][]int, len(t.Merges))
-	s.unionSize = make([]float64, len(t.Merges))
-	s.summingMerge = make([]int, len(h.Dims))
+	s.loneIndices = make([][]int, s.leaves)
+	s.slicedOfLeaf = make([][]int, s.leaves)
+	s.summedIndices = make([][]int, len(s.merges))
+	s.unionSize = make([]float64, len(s.merges))
+	s.summingMerge = make([]int, len(s.dims))
 
-	tableCount := make([]int, len(h.Dims)) // by index: the number of tables that have it and are not merged yet
-	for _, scope := range h.Edges {
+	tableCount := make([]int, len(s.dims)) // by index: the number of tables that have it and are not merged yet
+	for _, scope := range s.graph.Edges {
 		for _, v := range scope {
 			tableCount[v]++
 		}
 	}
-	for i, scope := range h.Edges {
+	for i, scope := range s.graph.Edges {
 		s.addLeaf(i, scope, tableCount)
 	}
-	for k, m := range t.Merges {
+	for k, m := range s.merges {
 		s.addMerge(k, m, tableCount) // lowers tableCount
 	}
-	s.chooseStatic(math.MaxFloat64) // tables of any size are computed once for all slices, if they have no sliced indices
-	return s, nil
 }
 
 // addLeaf computes the scope of leaf i, the indices of the leaf in a slice. tableScope are the indices of its table in the expression.
