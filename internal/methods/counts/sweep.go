@@ -103,7 +103,10 @@ func (f *Form) newSweep(ctx context.Context, isMaximum bool) (*variableSweep, er
 		s.links[v], s.kind[v] = p.links[0], f.kindOf[t]
 	}
 	s.fillShapes()
-	return s, s.fillRemaining(isMaximum)
+	if err := s.fillRemaining(isMaximum); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // fillShapes sets the box of the counts before each variable and after the last, and the values of each kind of variable.

@@ -52,21 +52,11 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, query.
 		return nil, query.Cost{}, err
 	}
 
-	search := contractionorder.Options{
-		Seed:    o.Seed,
-		Memory:  memory,
-		Threads: searchThreads,
-		Moves:   o.Moves,
-		Effort:  1.0 / policy.MoveCost, // how many moves of the search it is worth to save one flop
-	}
-	if p.needsMarginals() {
-		search.Effort *= policy.MarginalRate // with marginals, each flop of the tree is done so many times
-	}
-
+	search := p.searchOptions(o, memory)
 	var overMemory error // of the tree before this one
 	for {
 		found, err := contractionorder.Search(ctx, h, search)
-		if overMemory != nil && errors.Is(err, contractionorder.ErrMemory) {
+		if overMemory != nil && errors.Is(err, contractionorder.ErrMemory) { // of the reduced memory, which is not what was asked for
 			return nil, query.Cost{}, overMemory
 		}
 		if err != nil {
@@ -87,6 +77,15 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, query.
 			return nil, query.Cost{}, overMemory
 		}
 	}
+}
+
+// searchOptions returns the options of the first search for a tree.
+func (p *Prepared) searchOptions(o PlanOptions, memory int64) contractionorder.Options {
+	effort := 1.0 / policy.MoveCost // how many moves of the search it is worth to save one flop
+	if p.needsMarginals() {
+		effort *= policy.MarginalRate // with marginals, each flop of the tree is done so many times
+	}
+	return contractionorder.Options{Seed: o.Seed, Memory: memory, Threads: searchThreads, Moves: o.Moves, Effort: effort}
 }
 
 // leastShare is the divisor of the memory that the forward pass has at least, if the backward pass needs all other memory.

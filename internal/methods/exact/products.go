@@ -63,30 +63,17 @@ func (j run) multiplyFactors(factors []btn.ProductFactor) (btn.Value, error) {
 		flops += factorFlops
 	}
 
-	// others[f] is the product of the scale and of the values of all factors except f.
-	others := make([]scaled.Number, len(values))
-	prefix := j.Net.Scale
-	for f := range values {
-		others[f] = prefix
-		prefix = prefix.Mul(values[f].z)
-	}
-	total := prefix
-	suffix := scaled.One
-	for f := len(values) - 1; f >= 0; f-- {
-		others[f] = others[f].Mul(suffix)
-		suffix = suffix.Mul(values[f].z)
-	}
-
+	total, cofactors := multiplyOthers(j.Net.Scale, values)
 	value := btn.Value{Z: total, Flops: flops}
 	for f := range values {
 		value.Digits += values[f].digits
 		value.Doubt = cmp.Or(value.Doubt, values[f].doubt)
 		if r := values[f].rounding; r != nil {
-			value.Rounding = addBounds(r.Mul(others[f].Abs()), value.Rounding)
+			value.Rounding = addBounds(r.Mul(cofactors[f].Abs()), value.Rounding)
 		}
 	}
 	if j.Marginals != nil {
-		j.collectMarginals(values, others)
+		j.collectMarginals(values, cofactors)
 		if err := j.Marginals.CheckFinite(); err != nil {
 			return btn.Value{}, err
 		}
@@ -98,6 +85,22 @@ func (j run) multiplyFactors(factors []btn.ProductFactor) (btn.Value, error) {
 	return value, nil
 }
 
+// multiplyOthers returns the product of the scale and of the values of all factors, and, by factor, the same product without the factor.
+func multiplyOthers(scale scaled.Number, values []factorValue) (total scaled.Number, cofactors []scaled.Number) {
+	cofactors = make([]scaled.Number, len(values))
+	prefix := scale // times the values of the factors before f
+	for f := range values {
+		cofactors[f] = prefix
+		prefix = prefix.Mul(values[f].z)
+	}
+	suffix := scaled.One // the values of the factors after f
+	for f := len(values) - 1; f >= 0; f-- {
+		cofactors[f] = cofactors[f].Mul(suffix)
+		suffix = suffix.Mul(values[f].z)
+	}
+	return prefix, cofactors
+}
+
 // addBounds returns the sum of two bounds of an error. b is nil if there is no second one.
 func addBounds(a scaled.Number, b *scaled.Number) *scaled.Number {
 	if b != nil {
@@ -106,14 +109,14 @@ func addBounds(a scaled.Number, b *scaled.Number) *scaled.Number {
 	return &a
 }
 
-// collectMarginals sets the marginals of the variables of all factors, each times the values of all other factors. others[f] is the product
+// collectMarginals sets the marginals of the variables of all factors, each times the values of all other factors. cofactors[f] is the product
 // of the values of all factors except f. j.Marginals.At[j.Marginals.Offset[v]+x] is the marginal of value x of variable v.
-func (j run) collectMarginals(values []factorValue, others []scaled.Number) {
+func (j run) collectMarginals(values []factorValue, cofactors []scaled.Number) {
 	for f, factor := range values {
 		next := 0 // in the marginals of the factor
 		for _, v := range factor.variables {
 			for x := range j.Net.Variables[v].Domain {
-				j.Marginals.At[j.Marginals.Offset[v]+x] = factor.marginals[next].Mul(others[f])
+				j.Marginals.At[j.Marginals.Offset[v]+x] = factor.marginals[next].Mul(cofactors[f])
 				next++
 			}
 		}
@@ -227,18 +230,7 @@ func (j run) enumerate(
 
 	v.joint = make([]scaled.Number, cells)
 	for cell := range v.joint {
-		var ev factorgraph.Evidence
-
-		// The digits of the cell are the values of the set, the last variable fastest.
-		digits := cell
-		for k := len(set) - 1; k >= 0; k-- {
-			domain := net.Variables[set[k]].Domain
-			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: set[k], Value: digits % domain})
-			digits /= domain
-		}
-		slices.SortFunc(ev.Hard, func(a, b factorgraph.Observation) int { return a.Var - b.Var })
-
-		conditioned, err := net.Condition(ev)
+		conditioned, err := net.Condition(cellEvidence(net, set, cell))
 		if err != nil {
 			return flops, err
 		}
@@ -252,6 +244,20 @@ func (j run) enumerate(
 		flops += cellFlops
 	}
 	return flops, nil
+}
+
+// cellEvidence returns the observation of a cell of a set of variables. The digits of the cell are the values of the set, the last variable
+// fastest. Observations are in the order of the variables.
+func cellEvidence(net *btn.Network, set []int, cell int) factorgraph.Evidence {
+	var ev factorgraph.Evidence
+	digits := cell
+	for k := len(set) - 1; k >= 0; k-- {
+		domain := net.Variables[set[k]].Domain
+		ev.Hard = append(ev.Hard, factorgraph.Observation{Var: set[k], Value: digits % domain})
+		digits /= domain
+	}
+	slices.SortFunc(ev.Hard, func(a, b factorgraph.Observation) int { return a.Var - b.Var })
+	return ev
 }
 
 // multiplyJoints returns the joint marginal of the set j.Joint, the last variable fastest. Each cell is the product of the scale, of the

@@ -50,20 +50,23 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 			"plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g",
 			assignment.Cost.Flops, math.Max(assignment.Cost.Slices, 1), j.Settings.Method, limit)
 	}
-
-	// Whether the evidence has made a difference.
-	conditioned, err := lower.Shape(ctx, j.Conditioned)
-	if err != nil {
+	if err := noteRestriction(ctx, j, assignment); err != nil {
 		return nil, err
-	}
-	isRestricted, err := j.Restricts(ctx, conditioned)
-	if err != nil {
-		return nil, err
-	}
-	if isRestricted {
-		assignment.Relearned = "contraction tree: for what the evidence leaves"
 	}
 	return assignment, nil
+}
+
+// noteRestriction notes in an assignment if the evidence has restricted the network that the tree is for.
+func noteRestriction(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) error {
+	conditioned, err := lower.Shape(ctx, j.Conditioned)
+	if err != nil {
+		return err
+	}
+	isRestricted, err := j.Restricts(ctx, conditioned)
+	if isRestricted && err == nil {
+		assignment.Relearned = "contraction tree: for what the evidence leaves"
+	}
+	return err
 }
 
 // ProposeTree proposes a contraction tree, or groups of marginals, as Propose does, for Z and marginals only: it leaves out a joint
@@ -141,16 +144,8 @@ func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []
 		settings += fmt.Sprintf(" targets=%v", targets)
 	}
 	if !j.IsKnown(j.Key(settings, contractionorder.Hypergraph{})) {
-		groups, costs, err := p.PlanGroups(ctx, PlanOptions{Memory: j.Settings.Memory, Seed: j.Settings.Seed, Flops: flops / gain}, targets)
-		if err != nil {
+		if computed, err = planGroupsWithin(ctx, j, p, targets, flops/gain); computed == nil || err != nil {
 			return nil, err
-		}
-		if groups == nil {
-			return nil, nil
-		}
-		computed = groupsPlan(groups, costs)
-		if j.Settings.Method == query.MethodAuto && computed.Estimates[0].Cost.Flops > proposal.AutoFlopLimit(j.Settings) {
-			return nil, nil
 		}
 	}
 
@@ -162,6 +157,20 @@ func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []
 		return nil, err
 	}
 	return proposal.NewPricedAssignment(plan, hit), nil
+}
+
+// planGroupsWithin returns the plan of the marginals of targets group by group. It returns nil if that takes more than maxFlops, or, by the
+// method auto, more than an exact plan may take.
+func planGroupsWithin(ctx context.Context, j *proposal.Job, p *Prepared, targets []int, maxFlops float64) (*btn.Plan, error) {
+	groups, costs, err := p.PlanGroups(ctx, PlanOptions{Memory: j.Settings.Memory, Seed: j.Settings.Seed, Flops: maxFlops}, targets)
+	if groups == nil || err != nil {
+		return nil, err
+	}
+	plan := groupsPlan(groups, costs)
+	if j.Settings.Method == query.MethodAuto && plan.Estimates[0].Cost.Flops > proposal.AutoFlopLimit(j.Settings) {
+		return nil, nil
+	}
+	return plan, nil
 }
 
 // groupsPlan returns the plan of groups, in parts of at least policy.SliceTaskFlops each, except the last one. costs[k] is the price of

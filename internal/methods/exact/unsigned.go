@@ -67,12 +67,29 @@ func (j run) chainOrder(star, chains *sumproduct.Expression) ([]int, query.Cost,
 	if err != nil {
 		return nil, query.Cost{}, err
 	}
+	key := chainKeys(star, chains, starOrder)
+
+	// Only indices with more than one value have to be summed.
+	h := chains.Hypergraph()
+	var order []int
+	for i, d := range h.Dims {
+		if d > 1 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(key[a], key[b]) })
+	cost, err := contractionorder.EvaluateOrder(j.Ctx, h, order)
+	return order, cost, err
+}
+
+// chainKeys returns keys by which the indices of chains are sorted to an elimination order, given an order of star. The key of a variable's
+// index is twice its position in that order, so that states fit in between. The key of a state is the one directly before that of the last
+// variable that is in a table with it.
+func chainKeys(star, chains *sumproduct.Expression, starOrder []int) []int {
 	starPosition := make([]int, len(star.Dims))
 	for position, i := range starOrder {
 		starPosition[i] = position
 	}
-
-	// Sort keys of the indices of chains: twice the position for a variable, so that states fit in between.
 	const isState = math.MinInt // in place of the key of a variable
 	variableKey := slices.Repeat([]int{isState}, len(chains.Dims))
 	for v, i := range chains.Variables {
@@ -92,16 +109,5 @@ func (j run) chainOrder(star, chains *sumproduct.Expression) ([]int, query.Cost,
 			}
 		}
 	}
-
-	// Only indices with more than one value have to be summed.
-	h := chains.Hypergraph()
-	var order []int
-	for i, d := range h.Dims {
-		if d > 1 {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(key[a], key[b]) })
-	cost, err := contractionorder.EvaluateOrder(j.Ctx, h, order)
-	return order, cost, err
+	return key
 }

@@ -46,9 +46,20 @@ func (m *merger) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 		return nil
 	}
 
-	// Tasks, in chunks that threads take one after the other.
 	m.cutTasks()
-	tasksPerChunk := max(1, int(chunkWork/(x.work/float64(m.tasks))))
+	err := m.doChunks(ctx, threads)
+	if x.kind == inner {
+		m.addPartials()
+	}
+	if err == nil {
+		err = ctx.Err() // workers leave their tasks when it ends
+	}
+	return err
+}
+
+// doChunks does all tasks of the merge. Threads take chunks of tasks, of about chunkWork multiplications, one after the other.
+func (m *merger) doChunks(ctx context.Context, threads int) error {
+	tasksPerChunk := max(1, int(chunkWork/(m.spec.work/float64(m.tasks))))
 	chunks := (m.tasks + tasksPerChunk - 1) / tasksPerChunk
 	threads = max(1, min(threads, chunks))
 	for len(m.workers) < threads {
@@ -57,18 +68,10 @@ func (m *merger) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 	for i := range threads {
 		m.workers[i].start(m)
 	}
-	err := sumproduct.RunChunks(ctx, threads, chunks, func(w, c int) error {
+	return sumproduct.RunChunks(ctx, threads, chunks, func(w, c int) error {
 		m.workers[w].doTasks(m, c*tasksPerChunk, min((c+1)*tasksPerChunk, m.tasks))
 		return nil
 	})
-
-	if x.kind == inner {
-		m.addPartials()
-	}
-	if err == nil {
-		err = ctx.Err() // workers leave their tasks when it ends
-	}
-	return err
 }
 
 // cutTasks cuts the merge into tasks: the blocks of the result, and pieces of large blocks. For an inner merge a task is a part of the sum.

@@ -173,16 +173,10 @@ func (e *emitter) evaluate(isKept func(table int) bool) {
 		e.begin(part)
 		for k, m := range s.merges {
 			out := s.leaves + k
-			if s.isStatic[out] != (part == beforeSlices) {
-				continue // it is of the other part
+			if isDoneBefore := s.isStatic[out]; isDoneBefore != (part == beforeSlices) {
+				continue // the merge is in the other part
 			}
-			for _, table := range m {
-				isLeaf := table < s.leaves
-				isLoaded := part == inEachSlice && s.isStatic[table] // by loadStaticLeaves
-				if isLeaf && !isLoaded {
-					e.load(table)
-				}
-			}
+			e.loadLeaves(m[:], part)
 			e.merge(k)
 			for _, table := range m {
 				if isKept == nil || !isKept(table) {
@@ -207,6 +201,17 @@ func (e *emitter) evaluate(isKept func(table int) bool) {
 	}
 	if s.leaves > 0 && isKept == nil {
 		e.free(last)
+	}
+}
+
+// loadLeaves loads those of some tables that are leaves. In a slice, static leaves are loaded already (loadStaticLeaves).
+func (e *emitter) loadLeaves(tables []int, part int) {
+	for _, table := range tables {
+		isLeaf := table < e.shape.leaves
+		isLoaded := part == inEachSlice && e.shape.isStatic[table]
+		if isLeaf && !isLoaded {
+			e.load(table)
+		}
 	}
 }
 

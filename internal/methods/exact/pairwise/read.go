@@ -22,22 +22,9 @@ type marginals struct {
 // is a leaf, its buffer has no lone indices, which no other table has: their marginals need the entries of the table in the expression
 // (r.inputs). adj(T) does not depend on lone indices. Time: 3 flops per entry, a product and two additions.
 func (r *run) readMarginals(o *op) {
-	// The entries of T, and the factor by which their products with those of adj(T) are terms of Z.
 	m := &r.marginals
 	s := r.shape
-	t := &r.buffers[o.a]
-	table, tableLayout := t.data, s.layouts[o.a]
-	factor := r.buffers[o.b].scale
-	if isLeaf := o.a < s.leaves; isLeaf {
-		t = &r.inputs[o.a]
-		table, tableLayout = t.data[r.sliceOffset(o.a):], s.storedLayout(o.a)
-		if wasDivided := !r.factors[o.a].IsZero(); wasDivided { // adj(T) is that of T divided by the factor
-			factor = factor.Div(r.factors[o.a])
-		}
-	}
-	if _, loses := r.productDepth(t, &r.buffers[o.b]); loses { // a product may be too small for a float64
-		r.stats.Lost = r.stats.Lost || !r.areNegligible(o.a, float64(len(t.data)), factor)
-	}
+	table, tableLayout, factor := r.tableToRead(o)
 
 	// Loops over blocks and over the run of a block, in the sequence of the table.
 	adjoint, adjointLayout := r.buffers[o.b].data, s.layouts[o.b]
@@ -62,6 +49,26 @@ func (r *run) readMarginals(o *op) {
 			m.total[v][x] = m.total[v][x].Add(factor.Mul(scaled.FromFloat(sum)))
 		}
 	}
+}
+
+// tableToRead returns the entries of the table T of readMarginals with their layout, and the factor by which their products with the
+// entries of adj(T) are terms of Z. If a product may be too small for a float64, and the loss is not negligible, it sets stats.Lost.
+func (r *run) tableToRead(o *op) (table []float64, tableLayout layout, factor scaled.Number) {
+	s := r.shape
+	t := &r.buffers[o.a]
+	table, tableLayout = t.data, s.layouts[o.a]
+	factor = r.buffers[o.b].scale
+	if isLeaf := o.a < s.leaves; isLeaf {
+		t = &r.inputs[o.a]
+		table, tableLayout = t.data[r.sliceOffset(o.a):], s.storedLayout(o.a)
+		if wasDivided := !r.factors[o.a].IsZero(); wasDivided { // adj(T) is that of T divided by the factor
+			factor = factor.Div(r.factors[o.a])
+		}
+	}
+	if _, loses := r.productDepth(t, &r.buffers[o.b]); loses {
+		r.stats.Lost = r.stats.Lost || !r.areNegligible(o.a, float64(len(t.data)), factor)
+	}
+	return table, tableLayout, factor
 }
 
 // addTerms goes through the terms, the products of an entry of a table and one of its adjoint, block by block. It sets m.terms to their

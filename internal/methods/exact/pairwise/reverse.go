@@ -80,15 +80,22 @@ func (e *backwardEmitter) isKept(table int) bool {
 func (s *shape) backwardProgram(readings *readings, maxKept float64) *program {
 	e := &backwardEmitter{newEmitter(s), readings, maxKept}
 	e.program.reads = readings.reads
-
-	// Before and in each slice: the value.
 	frontier := e.clearFrontier()
-	e.evaluate(e.isKept)
+	e.evaluate(e.isKept) // before and in each slice: the value
+	e.emitSliceAdjoints()
+	e.emitStaticAdjoints(frontier)
+	if e.isTooLong() {
+		return nil
+	}
+	return e.program
+}
 
-	// In each slice: adjoints from the last table down to static tables.
+// emitSliceAdjoints emits the backward pass in each slice: the adjoints from the last table down to static tables.
+func (e *backwardEmitter) emitSliceAdjoints() {
+	s := e.shape
 	e.begin(inEachSlice)
 	root := len(s.scopes) - 1
-	if root >= 0 && readings.needsAdjoint[root] {
+	if root >= 0 && e.readings.needsAdjoint[root] {
 		e.allocate(s.adjointBuffer(root), 1)
 		e.emit(op{code: opRootAdjoint, out: s.adjointBuffer(root)})
 		e.useAdjoint(root)
@@ -97,8 +104,12 @@ func (s *shape) backwardProgram(readings *readings, maxKept float64) *program {
 	if root >= 0 && e.isLive[root] {
 		e.free(root)
 	}
+}
 
-	// After the slices: adjoints below static tables.
+// emitStaticAdjoints emits the backward pass after the slices: the adjoints of the frontier, which are the sums over the slices, and of the
+// static tables below it. It frees all static tables.
+func (e *backwardEmitter) emitStaticAdjoints(frontier []int) {
+	s := e.shape
 	e.begin(afterSlices)
 	for _, table := range frontier {
 		sum, adjoint := s.adjointSumBuffer(table), s.adjointBuffer(table)
@@ -115,11 +126,6 @@ func (s *shape) backwardProgram(readings *readings, maxKept float64) *program {
 			e.free(table)
 		}
 	}
-
-	if e.isTooLong() {
-		return nil
-	}
-	return e.program
 }
 
 // clearFrontier returns the frontier: the static tables, which are computed once for all slices, that are merged in each slice and whose
@@ -152,34 +158,7 @@ func (e *backwardEmitter) emitAdjointsBelow(table int) {
 		if isLeaf || !e.isLive[s.adjointBuffer(c)] {
 			continue // nothing below needs its adjoint
 		}
-
-		// The tables that the adjoints are computed from.
-		m := s.merges[c-s.leaves]
-		for _, i := range m {
-			if e.readings.needsTable[i] {
-				e.recompute(i)
-			}
-		}
-
-		// The adjoints of the two tables, and what is done with them.
-		var withAdjoint []int
-		for i := range 2 {
-			a, partner := m[i], m[1-i]
-			if e.readings.needsAdjoint[a] {
-				e.makeAdjoint(c, a, partner)
-				withAdjoint = append(withAdjoint, a)
-			}
-		}
-		e.free(s.adjointBuffer(c))
-		for _, a := range withAdjoint {
-			e.useAdjoint(a)
-		}
-		for _, i := range m {
-			isNeededBySlices := e.part == inEachSlice && s.isStatic[i]
-			if e.isLive[i] && !isNeededBySlices {
-				e.free(i)
-			}
-		}
+		withAdjoint := e.emitOperandAdjoints(c)
 
 		// The larger table is last on the stack and so goes first: its adjoint does not wait.
 		if len(withAdjoint) == 2 && s.sizes[withAdjoint[0]] > s.sizes[withAdjoint[1]] {
@@ -187,6 +166,36 @@ func (e *backwardEmitter) emitAdjointsBelow(table int) {
 		}
 		stack = append(stack, withAdjoint...)
 	}
+}
+
+// emitOperandAdjoints emits the adjoints of those of the two tables that are merged into table c that need one, and returns these. It frees
+// the adjoint of c, and each of the two tables that no later slice needs.
+func (e *backwardEmitter) emitOperandAdjoints(c int) (withAdjoint []int) {
+	s := e.shape
+	m := s.merges[c-s.leaves]
+	for _, i := range m {
+		if e.readings.needsTable[i] { // an adjoint or a marginal is computed from it
+			e.recompute(i)
+		}
+	}
+	for i := range 2 {
+		a, partner := m[i], m[1-i]
+		if e.readings.needsAdjoint[a] {
+			e.makeAdjoint(c, a, partner)
+			withAdjoint = append(withAdjoint, a)
+		}
+	}
+	e.free(s.adjointBuffer(c))
+	for _, a := range withAdjoint {
+		e.useAdjoint(a)
+	}
+	for _, i := range m {
+		isNeededBySlices := e.part == inEachSlice && s.isStatic[i]
+		if e.isLive[i] && !isNeededBySlices {
+			e.free(i)
+		}
+	}
+	return withAdjoint
 }
 
 // makeAdjoint emits the operation that computes the adjoint of table a, ∂Z/∂a. Table c is the merge of a and its partner, and its adjoint

@@ -244,10 +244,17 @@ func (x *spec) arrange(operand, maxEntries int) bool {
 		return false
 	}
 
-	// The strides, from the fastest axis on. c.size is the distance of the values of the next axis, with padding.
-	//
-	// A small S, operand 0 of a panel, is read where it is staged. Then all values of the sum have to be at equal distances, so that
-	// padding within the axes of the sum waits until after the last of them (isPaddingDue).
+	x.staged[operand] = x.planCopy(operand, lists)
+	return true
+}
+
+// planCopy returns the copy of a block of an operand over lists of axes, the fastest list first, and sets the operand's strides in the lists
+// to those in the copy. It goes from the fastest axis on: c.size is the distance of the values of the next axis. After the first axis with
+// which the distance is a multiple of sameSets, it adds a line of padding.
+//
+// A small S, operand 0 of a panel, is read where it is staged. Then all values of the sum have to be at equal distances, so that padding
+// within the axes of the sum waits until after the last of them (isPaddingDue).
+func (x *spec) planCopy(operand int, lists []*[]axis) copyPlan {
 	c := copyPlan{size: 1}
 	needsEqualSteps := operand == 0 && x.hasSmallS()
 	isPaddingDue := false
@@ -262,9 +269,8 @@ func (x *spec) arrange(operand, maxEntries int) bool {
 			a.stride[operand] = c.size
 			c.size *= a.dim
 
-			// Padding after the first axis with which the distance is a multiple of sameSets.
 			sharesSets := c.size%sameSets == 0
-			sharedBefore := c.size/a.dim%sameSets == 0
+			sharedBefore := c.size/a.dim%sameSets == 0 // so the padding was added before this axis, or is due
 			if !sharesSets || sharedBefore && !isPaddingDue {
 				continue
 			}
@@ -276,6 +282,5 @@ func (x *spec) arrange(operand, maxEntries int) bool {
 		}
 	}
 	c.chooseLoop()
-	x.staged[operand] = c
-	return true
+	return c
 }
