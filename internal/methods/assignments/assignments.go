@@ -349,10 +349,10 @@ func planElimination(
 	case err != nil:
 		return plan, hit, err
 	case descent.IsRelaxed(plan):
-		if searchPlan, searchHit, refused := planSearch(ctx, j, ask, kind, solution, wholeBudget); refused == nil {
+		if searchPlan, searchHit, searchErr := planSearch(ctx, j, ask, kind, solution, wholeBudget); searchErr == nil {
 			return searchPlan, searchHit, nil
 		}
-		return plan, hit, nil
+		return plan, hit, nil // a bound is better than nothing
 	}
 
 	// A search before it, if the deadline may come first.

@@ -240,8 +240,8 @@ func (b *bestSearch) chooseCounting(tied []int) ([]int8, error) {
 		}
 		group := &b.groups[item.group]
 		lowIfCounting, highIfNot := max(low, group.from+group.counting+1), min(high, group.to-group.notCounting-1)
-		shallCount := item.smallerCount == 1 && hasEntryBetween(tied, lowIfCounting, high)
-		mustCount := !hasEntryBetween(tied, low, highIfNot)
+		shallCount := item.smallerCount == 1 && hasEntryBetween(tied, lowIfCounting, high) // it is smaller and possible
+		mustCount := !hasEntryBetween(tied, low, highIfNot)                                // not counting leaves no choice
 		if shallCount || mustCount {
 			counts[item.piece] = 1
 			group.counting++

@@ -107,25 +107,25 @@ func productBounds(ctx context.Context, left, right []int64, blocks int) ([]int6
 }
 
 // boundDown bounds the multipliers of the large nodes below a node, given those of the node, by block. The multiplier of a coefficient is
-// the number that it is multiplied by in the rest of the contraction: for coefficient i of one child it is Σ_j other[j] · multiplier[i+j],
-// over the coefficients j of the other child. Bounds are exponents of 2, so that a product has the sum of its factors' bounds.
+// the number that it is multiplied by in the rest of the contraction: for coefficient i of one child it is Σ_j sibling[j] · multiplier[i+j],
+// over the coefficients j of the other child, its sibling. Bounds are exponents of 2, so that a product has the sum of its factors' bounds.
 func (n *node) boundDown(ctx context.Context) error {
 	if n.left == nil || !n.isLarge() {
 		return nil
 	}
 	for _, side := range [][2]*node{{n.left, n.right}, {n.right, n.left}} {
-		child, other := side[0], side[1]
+		child, sibling := side[0], side[1]
 		if !child.isLarge() {
 			continue
 		}
 		multipliers := make([]int64, child.degree/blockSize+1)
 		p := pace.New(ctx)
 		for i := range multipliers {
-			if p.Over(int64(len(other.bounds.coefficients))) {
+			if p.Over(int64(len(sibling.bounds.coefficients))) {
 				return p.Err()
 			}
 			multipliers[i] = noBound
-			for j, y := range other.bounds.coefficients {
+			for j, y := range sibling.bounds.coefficients {
 				// Coefficients of blocks i and j meet multipliers of block i+j and of the next one.
 				x := n.bounds.multipliers[min(i+j, len(n.bounds.multipliers)-1)]
 				if i+j+1 < len(n.bounds.multipliers) {
@@ -133,7 +133,7 @@ func (n *node) boundDown(ctx context.Context) error {
 				}
 				multipliers[i] = max(multipliers[i], x+y)
 			}
-			multipliers[i] = max(noBound, multipliers[i]+log2(other.degree+1)) // the sum over j has degree+1 terms
+			multipliers[i] = max(noBound, multipliers[i]+log2(sibling.degree+1)) // the sum over j has degree+1 terms
 		}
 		child.bounds.multipliers = multipliers
 		if err := child.boundDown(ctx); err != nil {

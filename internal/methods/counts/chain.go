@@ -31,7 +31,8 @@ type chainFactor struct {
 
 // chainFactors returns the factors of the product Π_k polys[k]^powers[k] in several variables, those with the most terms first. Polynomials
 // whose exponents are all multiples of one vector, the ray, make one factor together, because their product is a polynomial in one
-// variable. Each other polynomial with its power is a factor. To find the cost, polynomials of ones may stand for those not computed yet.
+// variable. Each other polynomial with its power is a factor. If only the cost is wanted, polynomials of ones may stand for those that are not
+// computed yet.
 func chainFactors(
 	ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops,
 ) []*chainFactor {
@@ -61,11 +62,11 @@ func chainFactors(
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *chainFactor) int { return cmp.Compare(b.terms, a.terms) })
-	out[0].isFirst = true
+	out[0].isFirst = true // it is computed as a whole, and not multiplied step by step (isStepwise)
 	return out
 }
 
-// newFactor returns the factor of kind k, which is on no ray: polynomial p to a power.
+// newFactor returns the factor of kind k, polynomial p to a power. It is on no ray: the exponents of p are not all multiples of one vector.
 func newFactor(p countspace.Poly, power, k int) *chainFactor {
 	factor := &chainFactor{base: p, power: power, kind: k, shape: make([]int, len(p.Shape)), terms: 1}
 	nonzero := 0
@@ -304,8 +305,9 @@ func (f *Form) newChain(
 	return c, nil
 }
 
-// multiply returns p · base^power for the factor x = base^power, or p times the product on the ray if x is a ray. If x is stepwise, which
-// rays are not, it multiplies by the base power times, because that is less work than one product with base^power.
+// multiply returns p · base^power for the factor x = base^power. If x is a ray, a product in one variable of several kinds' polynomials, it
+// returns p times that product. If x is stepwise, which rays are not, it multiplies by the base power times, because that is less work than
+// one product with base^power.
 func (c *chain) multiply(p countspace.Poly, x *chainFactor, power int) (countspace.Poly, error) {
 	if !x.isStepwise() {
 		q, err := x.wholeProduct(c.ops)
@@ -329,11 +331,11 @@ func (c *chain) partialProduct(i int) (countspace.Poly, error) {
 	if i == 0 {
 		return countspace.Constant(c.countVariables, scaled.One), nil
 	}
-	kept := i - 1
-	for c.partials[kept].Shape == nil {
-		kept--
+	lastKept := i - 1
+	for c.partials[lastKept].Shape == nil {
+		lastKept--
 	}
-	for k := kept + 1; k < i; k++ {
+	for k := lastKept + 1; k < i; k++ {
 		var err error
 		if c.partials[k], err = c.multiply(c.partials[k-1], c.factors[k], c.factors[k].power); err != nil {
 			return countspace.Poly{}, err
@@ -357,11 +359,11 @@ func (c *chain) visitDerivatives(
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		others, err := c.partialProduct(i) // of the factors before it
+		earlierProduct, err := c.partialProduct(i) // of the factors before factor i
 		if err != nil {
 			return err
 		}
-		if err := c.visitFactor(c.factors[i], h, others, wanted, visit); err != nil {
+		if err := c.visitFactor(c.factors[i], h, earlierProduct, wanted, visit); err != nil {
 			return err
 		}
 		c.partials[i] = countspace.Poly{}
@@ -394,15 +396,15 @@ func (c *chain) derivativeOfOperand(h countspace.Poly, x *chainFactor) (countspa
 }
 
 // visitFactor calls visit for the wanted kinds of a factor, with the derivative of the chain's sum by the polynomial of the kind. h is the
-// derivative by the product of all factors up to this one, this one included. others is the product of the factors before this one.
+// derivative by the product of all factors up to this one, this one included. earlierProduct is that of the factors before this one.
 func (c *chain) visitFactor(
-	x *chainFactor, h, others countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
+	x *chainFactor, h, earlierProduct countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
 ) error {
 	if x.kind >= 0 { // the factor is a power of one kind's polynomial
 		if !wanted(x.kind) {
 			return nil
 		}
-		p, err := c.derivativeOfOne(x, h, others)
+		p, err := c.derivativeOfOne(x, h, earlierProduct)
 		if err != nil {
 			return err
 		}
@@ -414,7 +416,7 @@ func (c *chain) visitFactor(
 
 	// The factor is a ray, the product of all kinds whose exponents are multiples of one count vector. So it is a polynomial in one
 	// variable: the derivative by that polynomial goes down its product tree to the kinds.
-	onRay := x.restrictToRay(countspace.CorrelateOn(h, others, x.rayCoefficients(), c.ops))
+	onRay := x.restrictToRay(countspace.CorrelateOn(h, earlierProduct, x.rayCoefficients(), c.ops))
 	if err := x.line.multiplyUp(x.line.root); err != nil {
 		return err
 	}
@@ -426,18 +428,18 @@ func (c *chain) visitFactor(
 }
 
 // derivativeOfOne returns the derivative by one of the polynomials base of a kind's factor base^power, with the power−1 others fixed. h is
-// the derivative by the product of all factors up to this one, this one included. others is the product of the factors before this one.
-func (c *chain) derivativeOfOne(x *chainFactor, h, others countspace.Poly) (countspace.Poly, error) {
+// the derivative by the product of all factors up to this one, this one included. earlierProduct is that of the factors before this one.
+func (c *chain) derivativeOfOne(x *chainFactor, h, earlierProduct countspace.Poly) (countspace.Poly, error) {
 	if x.isStepwise() {
-		otherFactors, err := c.multiply(others, x, x.power-1)
+		otherFactors, err := c.multiply(earlierProduct, x, x.power-1)
 		return countspace.CorrelateOn(h, otherFactors, c.wantedCoefficients(x.base), c.ops), err
 	}
 	if x.power == 1 {
-		return countspace.CorrelateOn(h, others, c.wantedCoefficients(x.base), c.ops), nil
+		return countspace.CorrelateOn(h, earlierProduct, c.wantedCoefficients(x.base), c.ops), nil
 	}
 
 	// First the derivative by base^power, then by one of its bases. x.product is base^power, which the way forth has computed.
-	byPower := countspace.CorrelateOn(h, others, c.wantedCoefficients(x.product), c.ops)
+	byPower := countspace.CorrelateOn(h, earlierProduct, c.wantedCoefficients(x.product), c.ops)
 	lowerPower := countspace.Power(x.base, x.power-1, c.ops)
 	return countspace.CorrelateOn(byPower, lowerPower, c.wantedCoefficients(x.base), c.ops), nil
 }

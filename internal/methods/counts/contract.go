@@ -141,7 +141,7 @@ func (j partContraction) judgeCancellation(value *btn.Value, part *Counts) error
 
 	// Bound the roundings of any one term, in 2^−53 of it.
 	legs := len(j.Net.Dims)
-	roundings := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.Net) + float64(4*legs+len(j.Net.Links))
+	roundings := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.Net) + float64(4*legs+len(j.Net.Links)) // 4 for a leg, 1 for a link
 	for _, d := range j.Net.Dims {
 		roundings += floats.SumRoundings(float64(d))
 	}

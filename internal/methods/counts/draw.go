@@ -355,8 +355,8 @@ func (d *drawState) newPieceDraw(k int) (*pieceDraw, error) {
 
 	draw.run = &tableRun{layout: d.layout, netPlan: kind.tables, ctx: d.ctx, ops: d.ops}
 	draw.value = make([]int, len(draw.run.expression.Dims))
-	draw.work = int64(16 * len(draw.run.steps))
-	_, err := draw.run.fillTables() // the draws read the tables of all steps, not the polynomial
+	draw.work = int64(16 * len(draw.run.steps)) // about 16 operations for each step of the elimination
+	_, err := draw.run.fillTables()             // the draws read the tables of all steps, not the polynomial
 	return draw, err
 }
 

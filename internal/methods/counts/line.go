@@ -164,9 +164,9 @@ func cutWindows(p countspace.Poly, spans []span) []window {
 func (l *line) multiply(a, b []window, wanted []span) []window {
 	// All coefficients of the product of two windows.
 	if len(a) == 1 && len(b) == 1 && len(wanted) == 1 {
-		all := span{a[0].first + b[0].first, a[0].end() + b[0].end() - 1}
-		if wanted[0] == all {
-			return []window{{first: all.from, p: a[0].p.Mul(b[0].p, l.ops)}}
+		wholeSpan := span{a[0].first + b[0].first, a[0].end() + b[0].end() - 1}
+		if wanted[0] == wholeSpan {
+			return []window{{first: wholeSpan.from, p: a[0].p.Mul(b[0].p, l.ops)}}
 		}
 	}
 
@@ -192,8 +192,8 @@ func (l *line) multiply(a, b []window, wanted []span) []window {
 func (l *line) correlate(h, p []window, wanted []span) []window {
 	// All coefficients, of two polynomials that are whole.
 	if len(h) == 1 && len(p) == 1 && len(wanted) == 1 && h[0].first == 0 && p[0].first == 0 {
-		all := span{0, h[0].p.Size() - p[0].p.Size() + 1}
-		if wanted[0] == all {
+		wholeSpan := span{0, h[0].p.Size() - p[0].p.Size() + 1}
+		if wanted[0] == wholeSpan {
 			return []window{{p: countspace.Correlate(h[0].p, p[0].p, l.ops)}}
 		}
 	}

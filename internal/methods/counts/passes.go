@@ -72,7 +72,7 @@ func (r *tableRun) linkTerms(link int) []countspace.Poly {
 	out := make([]countspace.Poly, r.expression.Dims[r.netPlan.index[link]])
 	for value := range out {
 		x := r.termOf(link, value)
-		isOtherFixed := r.fixedTerm != nil && r.fixedTerm[link] > 0 && r.fixedTerm[link] != x+1
+		isOtherFixed := r.fixedTerm != nil && r.fixedTerm[link] > 0 && r.fixedTerm[link] != x+1 // 1 + the fixed term; 0: none
 		if isOtherFixed {
 			out[value] = countspace.Constant(r.countVariables, scaled.Number{})
 			continue
@@ -205,8 +205,8 @@ func (r *tableRun) propagateProduct(step *step, adjoint [][]countspace.Poly, h [
 	return nil
 }
 
-// addDerivative adds the derivative of ⟨h, p·q⟩ by p, Σ_j q[j] h[k+j] for each k, to a sum. The result is over the box of p. A sum without
-// a shape is 0.
+// addDerivative adds to a sum the derivative of ⟨h, p·q⟩ = Σ_c h[c] (p·q)[c] by the coefficients p[k], which is Σ_j q[j] h[k+j]. It is cut
+// to the box of p. A sum without a shape is 0.
 func (r *tableRun) addDerivative(sum *countspace.Poly, h, p, q countspace.Poly) {
 	if q.IsZero() {
 		return

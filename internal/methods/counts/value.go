@@ -213,7 +213,7 @@ func (w *windowedLine) sumWithin(width int64) (z scaled.Number, dropped int64, e
 			return z, 0, err
 		}
 		z = w.dot(cutWindows(w.s, w.root.bounds.wanted), w.root.windows)
-		dropped = minExponent + log2(droppedCoefficients+1)
+		dropped = minExponent + log2(droppedCoefficients+1) // each dropped term is below 2^minExponent
 		standsAbove := !z.IsZero() && z.Exp >= dropped+width-margin
 		switch {
 		case droppedCoefficients == 0 || standsAbove:
@@ -245,8 +245,8 @@ func (f *Form) WindowedFlops(ctx context.Context, marginals bool) (flops float64
 	if err != nil {
 		return 0, err
 	}
-	l.root.chooseWindows(l.root.totalBound() - firstWindow)
-	flops = 2 * w.root.windowedCost() // 2 flops a multiply-add
+	l.root.chooseWindows(l.root.totalBound() - firstWindow) // sets the windows; how much they drop does not matter here
+	flops = 2 * w.root.windowedCost()                       // 2 flops a multiply-add
 	if marginals {
 		flops *= 3 // each product has two derivatives, of about the same cost
 	}

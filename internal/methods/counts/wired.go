@@ -69,7 +69,7 @@ func (l *layout) planNet(ctx context.Context, p piece) (*netPlan, error) {
 	}
 	for i, index := range n.index {
 		n.addLeaf(opUnary, i, []int{index}, l.countVariables)
-		box := n.steps[len(n.steps)-1].box
+		box := n.steps[len(n.steps)-1].box // of the link's polynomials; widened below by what its legs count
 		for _, leg := range l.net.Links[p.links[i]].Legs {
 			l.widen(box, leg)
 		}

@@ -136,11 +136,11 @@ func targets(net *btn.Network, ask proposal.Ask) []int {
 	if !ask.Marginals || len(ask.Targets) > 0 {
 		return ask.Targets
 	}
-	all := make([]int, len(net.Variables))
-	for v := range all {
-		all[v] = v
+	variables := make([]int, len(net.Variables))
+	for v := range variables {
+		variables[v] = v
 	}
-	return all
+	return variables
 }
 
 // trees has the trees of all networks of the process, by the identity of the network: a job finds only the trees of its network.

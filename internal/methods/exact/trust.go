@@ -142,11 +142,11 @@ func (p *Prepared) describeDoubt(r wide.Result) (string, error) {
 		rounded = math.Ldexp(float64(len(p.net.Rounded)), -53) * math.Pow(10, r.Digits) // 2^−53 each, times what cancelled
 	}
 	switch {
-	case r.Exact && rounded > 0 && r.Cancelled:
+	case r.Exact && rounded > 0 && r.Cancelled: // 0 to all digits, but of rounded numbers
 		return "", fault.Wrap(fault.Unsupported, ErrCancelled)
 	case r.Exact && rounded <= tolerance:
 		return "", nil
-	case r.Exact && rounded < policy.LeastCertain:
+	case r.Exact && rounded < policy.LeastCertain: // above that error no digit is certain
 		return fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and likelihoods "+
 			"times weights have 16", r.Digits), nil
 	case r.Z.IsZero() || r.RelativeError+rounded >= policy.LeastCertain:

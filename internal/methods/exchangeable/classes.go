@@ -128,7 +128,7 @@ func (p *partition) internRelabelling(toValue []int) int32 {
 	for a, x := range toValue {
 		relabelling[x] = uint8(a)
 	}
-	index := slices.IndexFunc(p.values, func(known []uint8) bool { return slices.Equal(known, relabelling) })
+	index := slices.IndexFunc(p.values, func(present []uint8) bool { return slices.Equal(present, relabelling) })
 	if index < 0 {
 		index = len(p.values)
 		p.values = append(p.values, relabelling)

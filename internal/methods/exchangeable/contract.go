@@ -343,15 +343,15 @@ func (c *summedForm) joint(variables []int) []float64 {
 		values := make([]int, len(variables)) // the class's value of each variable
 		for k := len(variables) - 1; k >= 0; k-- {
 			l := c.lists[classes[k]]
-			for x, c := range l.count(remainder % l.size) {
-				if c > 0 {
+			for x, count := range l.count(remainder % l.size) {
+				if count > 0 {
 					values[k] = x
 				}
 			}
 			remainder /= l.size
 		}
 
-		cell := 0
+		cell := 0 // the variables' own values as digits
 		for k, v := range variables {
 			for x := range c.weights[v] {
 				if c.partition.canonical(int32(v), x) == values[k] {

@@ -191,13 +191,11 @@ func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *termSum, received 
 	size := t.inner.size
 	probabilities := make([]float64, size*t.outer.size)
 	err = t.eachOuter(ctx, sides, threads, func(w *outerWorker, o int) {
-		// The terms of outer vector o, by vector of the class.
-		row := w.row[:size]
-		w.fillTerms(o, logarithm{}, row)
+		row := w.row[:size]              // the terms of outer vector o, by vector of the class
+		w.fillTerms(o, logarithm{}, row) // without a constant: ln 1
 		for _, m := range received {
 			w.addMessage(m, t.inner.classes[0], row)
 		}
-
 		sent.ln[o] = normaliseLn(row, probabilities[o*size:(o+1)*size])
 	})
 	return sent, probabilities, err
@@ -289,10 +287,10 @@ func (e *eliminated) jointTables(ctx context.Context) ([]classTable, error) {
 // marginalOf returns the joint probabilities of the count vectors of some classes, the last class fastest. The classes have to be together
 // in one of the tables joint, which are by position in the order of the elimination.
 func (e *eliminated) marginalOf(ctx context.Context, joint []classTable, classes []int) ([]float64, error) {
-	// The table of the first of them that is summed out has all others.
+	// The table of the first of them that is summed out has all others: they were its neighbours then.
 	k := slices.IndexFunc(e.order, func(class int) bool { return slices.Contains(classes, class) })
-	to := sideOf(classes, e.lists)
-	out := make([]float64, to.size)
+	target := sideOf(classes, e.lists)
+	marginal := make([]float64, target.size)
 	vectors := make([]int, len(e.lists))
 	size := e.lists[e.order[k]].size
 	look := pace.New(ctx)
@@ -303,10 +301,10 @@ func (e *eliminated) marginalOf(ctx context.Context, joint []classTable, classes
 		joint[k].outer.splitVector(o, vectors)
 		for i, p := range joint[k].probabilities[o*size : (o+1)*size] {
 			vectors[e.order[k]] = i
-			out[to.combinedVector(vectors)] += p
+			marginal[target.combinedVector(vectors)] += p
 		}
 	}
-	return out, nil
+	return marginal, nil
 }
 
 // marginals returns P(x) by variable and value, from the joint tables. Z is above 0.

@@ -97,7 +97,7 @@ func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []
 		return nil, err
 	}
 	f := &form{weights: weights, isMaximal: isMaximal, partition: c.partition(tables)}
-	if f.partition == nil {
+	if f.partition == nil { // the leaves are others than when the classes were found
 		return nil, fault.Wrap(fault.BadInput, btn.Misfit("other variables are summed out than in the network"))
 	}
 	var ownClasses []int32

@@ -88,9 +88,8 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 		if kind.number != kind.countSets(sizes) { // some sets have no interaction
 			return nil, nil, nil
 		}
-		for _, s := range k.addKind(kind, frequency, func(s shape, visit func(pattern, logarithm)) {
-			p.eachEntry(m, functions[s.number], s, visit)
-		}) {
+		eachEntry := func(s shape, visit func(pattern, logarithm)) { p.eachEntry(m, functions[s.number], s, visit) }
+		for _, s := range k.addKind(kind, frequency, eachEntry) {
 			deviates[s] = true
 		}
 	}

@@ -347,30 +347,40 @@ func (l *list) addMeanCounts(ctx context.Context, probabilities []float64, share
 	}
 
 	for k, c := range slices.Backward(l.steps) {
-		next := make(box, len(adjoint))
-		means := make([]scaled.Number, l.values)
-		for index, y := range c.input {
-			if look.Over(int64(len(c.indices) + 1)) {
-				return look.Err()
-			}
-			if y.IsZero() {
-				continue
-			}
-			for vector, shift := range c.indices {
-				share := c.weights[vector].Mul(adjoint[index+shift])
-				next[index] = next[index].Add(share)
-				share = share.Mul(y) // the probability of this vector of group k
-				for x, count := range c.counts[vector*l.values : (vector+1)*l.values] {
-					if count > 0 {
-						means[x] = means[x].Add(share.Mul(scaled.FromFloat(float64(count))))
-					}
-				}
-			}
+		earlierAdjoint, means := c.goBack(adjoint, l.values, look)
+		if means == nil {
+			return look.Err()
 		}
 		for x, y := range means {
 			shares[k][x] += y.Float64()
 		}
-		adjoint = next
+		adjoint = earlierAdjoint
 	}
 	return nil
+}
+
+// goBack returns the derivatives by the coefficients of the input, the product of the groups before, given those by the coefficients of the
+// product with this group (adjoint). It also returns the mean counts of this group, by value. means is nil if the context ends.
+func (c *convolution) goBack(adjoint box, values int, look *pace.Pace) (inputAdjoint box, means []scaled.Number) {
+	inputAdjoint = make(box, len(adjoint))
+	means = make([]scaled.Number, values)
+	for index, y := range c.input {
+		if look.Over(int64(len(c.indices) + 1)) {
+			return nil, nil
+		}
+		if y.IsZero() {
+			continue
+		}
+		for vector, shift := range c.indices { // coefficient index of the input and this vector add to coefficient index+shift
+			share := c.weights[vector].Mul(adjoint[index+shift])
+			inputAdjoint[index] = inputAdjoint[index].Add(share)
+			probability := share.Mul(y) // of this vector, together with these counts of the groups before
+			for x, count := range c.counts[vector*values : (vector+1)*values] {
+				if count > 0 {
+					means[x] = means[x].Add(probability.Mul(scaled.FromFloat(float64(count))))
+				}
+			}
+		}
+	}
+	return inputAdjoint, means
 }

@@ -57,7 +57,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 	splits := f.needsSplit(ask.Marginals)
 	cost := f.cost(splits, j.Settings.Memory)
-	hasFewVectors := true // of a sum value by value or class by class, it does not matter
+	hasFewVectors := true // also if the sum is value by value or class by class, which lists no vectors of all classes together
 	if listsVectors := f.checkSize(splits, j.Settings.Memory) == nil; listsVectors {
 		hasFewVectors = f.hasFewVectors(splits)
 	} else if len(ask.Joint) > 0 { // a joint marginal needs the terms of all count vectors

@@ -344,7 +344,7 @@ func (b *valueSum) drawStates(stream *rand.Rand) [][]int32 {
 	out := make([][]int32, len(b.functions))
 	stateSoFar := b.states - 1
 	for a := len(b.functions) - 1; a >= 0; a-- {
-		u, sum, chosen := stream.Float64(), 0.0, -1 // if roundings keep the sum below u, the last possible state is chosen
+		u, sum, chosen := stream.Float64(), 0.0, -1 // −1: none yet; if roundings keep the sum below u, the last possible state is chosen
 		for state := 0; state <= stateSoFar && sum <= u; state++ {
 			stateBefore := stateSoFar - state
 			if b.weightsOf[a][state].IsZero() || b.sumsBefore[a][stateBefore].IsZero() || !b.isJoinable(stateBefore, state) {

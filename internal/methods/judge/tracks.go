@@ -33,8 +33,8 @@ type Track struct {
 // hasValue reports whether an estimate is one of the rule and has a value.
 func (t Track) hasValue(e *Estimate) bool { return e.LogZ != nil && e.Plan.Rule == t.Rule }
 
-// Best returns the estimate of the highest level that has a value. If several tracks have reached that level, it is the one whose track is
-// expected to change least next (ExpectedChange), the first one of equals. It returns nil if no estimate has a value.
+// Best returns the estimate of the highest level of accuracy that has a value. If several tracks, sequences of estimates with growing levels,
+// have reached that level, it is the one whose track is expected to change least next (ExpectedChange), the first one of equals. It returns nil if no estimate has a value.
 func (t Track) Best() *Estimate {
 	var highest *Estimate
 	for _, e := range t.Sequence.Estimates {
@@ -59,8 +59,9 @@ func (t Track) Best() *Estimate {
 }
 
 // LastOfOtherTracks returns the last estimate of each track other than that of best, for those of these tracks that have reached the
-// highest level among them. Estimates of a level below 0 are starts of tracks, and do not count.
-func (t Track) LastOfOtherTracks(best *Estimate) (others []*Estimate) {
+// highest level among them. A track is a sequence of estimates with growing levels of accuracy. Estimates of a level below 0 are starts of
+// tracks, and do not count.
+func (t Track) LastOfOtherTracks(best *Estimate) (estimates []*Estimate) {
 	lastOf := map[string]*Estimate{} // by track
 	var tracks []string              // in the sequence of their first estimates
 	for _, e := range t.Sequence.Estimates {
@@ -81,10 +82,10 @@ func (t Track) LastOfOtherTracks(best *Estimate) (others []*Estimate) {
 	}
 	for _, track := range tracks {
 		if lastOf[track].Plan.Level == highest {
-			others = append(others, lastOf[track])
+			estimates = append(estimates, lastOf[track])
 		}
 	}
-	return others
+	return estimates
 }
 
 // PreviousInTrack returns the estimate that e refines: of the estimates in the track of e that have a value and a lower level than e, the
@@ -112,21 +113,22 @@ func (s *Sequence) LastChange(e *Estimate) (change float64, ok bool) {
 // Measured: where a mode was lost in part, they stated 9e-7 to 0.005 and were off by 0.0002 to 0.02.
 const settledBesideModes = 1e-9
 
-// RaiseForHiddenModes raises the uncertainty of a contraction's statement (own) if drawn components have found modes that chains miss. A
-// truncation may have lost the same share of such a mode at every level, which the changes between levels do not show. So the uncertainty
-// becomes at least the distance from each credible statement of drawn components, and at least the standard error of that. Nothing
-// changes if the contraction states at most settledBesideModes.
-func (s *Sequence) RaiseForHiddenModes(own *Statement, others []*Statement) {
+// RaiseForHiddenModes raises the uncertainty of a contraction's statement (own) if drawn components have found modes that chains miss. Modes
+// are separate sets of assignments that have a share of Z, and a chain is a random walk over assignments. A truncated contraction may have
+// lost the same share of such a mode at every level, which the changes between levels do not show. So the uncertainty becomes at least the
+// distance from each credible statement of drawn components, and at least the standard error of that. statements are those of other rules.
+// Nothing changes if the contraction states at most settledBesideModes.
+func (s *Sequence) RaiseForHiddenModes(own *Statement, statements []*Statement) {
 	isDoubtful := own.Best != nil && own.Uncertainty != nil && *own.Uncertainty > settledBesideModes
 	if !isDoubtful || !s.HasHiddenModes() {
 		return
 	}
-	for _, other := range others {
-		isOfDraws := other.Best != nil && other.Best.StandardError != nil
-		if !isOfDraws || !other.IsCredible {
+	for _, statement := range statements {
+		isOfDraws := statement.Best != nil && statement.Best.StandardError != nil // only drawn components have a standard error
+		if !isOfDraws || !statement.IsCredible {
 			continue
 		}
-		distance := math.Abs(*own.Best.LogZ - *other.Best.LogZ)
-		own.Uncertainty = Finite(max(*own.Uncertainty, distance, *other.Best.StandardError))
+		distance := math.Abs(*own.Best.LogZ - *statement.Best.LogZ)
+		own.Uncertainty = Finite(max(*own.Uncertainty, distance, *statement.Best.StandardError))
 	}
 }

@@ -219,8 +219,9 @@ func rescale(list []float64, largest float64) int {
 	return shift
 }
 
-// sumScaled is weightedSum in numbers with exponents. For each independent factor, D(s) becomes f(0) D(s) + f(1) D(s ⊕ column); then D(s)
-// is multiplied by the dependent factors' values at the bits of s.
+// sumScaled is weightedSum, Σ_s D(s) Π_b f_b(s_b), in numbers with exponents of their own. Bit b of a state s is the parity of dependent
+// factor b. For each independent factor, D(s) becomes f(0) D(s) + f(1) D(s ⊕ column), where column has the bits of the dependent factors
+// whose parity the factor is part of. Then D(s) is multiplied by the dependent factors' values at the bits of s.
 func (f *form) sumScaled(ctx context.Context, negated set) (total scaled.Number, err error) {
 	sums, next := make([]scaled.Number, f.states()), make([]scaled.Number, f.states())
 	sums[0] = scaled.One

@@ -136,28 +136,28 @@ func (j *Job) RememberByKey(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (plan *btn.Plan, cacheState string, err error) {
 	shared := j.sharedState()
-	known, ok := shared.known[key] // a plan that the job has made or recalled before
+	entry, ok := shared.known[key] // a plan that the job has made or recalled before
 	if !ok {
 		var err error
 		if j.Memo == nil {
-			known.plan, err = compute(ctx)
+			entry.plan, err = compute(ctx)
 		} else {
-			known.plan, known.wasInMemo, err = j.Memo.Do(ctx, key, compute)
+			entry.plan, entry.wasInMemo, err = j.Memo.Do(ctx, key, compute)
 		}
 		if err != nil {
 			return nil, "", err
 		}
-		shared.known[key] = known
-		shared.hasMissed = shared.hasMissed || !known.wasInMemo
+		shared.known[key] = entry
+		shared.hasMissed = shared.hasMissed || !entry.wasInMemo
 	}
 
 	switch {
 	case j.Memo == nil:
-		return known.plan, btn.CacheOff, nil
-	case known.wasInMemo:
-		return known.plan, btn.CacheHit, nil
+		return entry.plan, btn.CacheOff, nil
+	case entry.wasInMemo:
+		return entry.plan, btn.CacheHit, nil
 	}
-	return known.plan, btn.CacheMiss, nil
+	return entry.plan, btn.CacheMiss, nil
 }
 
 // IsKnown reports whether the job has made or recalled the plan of a key.

@@ -94,7 +94,7 @@ func (r *run) measureTables(e *sumproduct.Expression) error {
 // becomes 0. largest and smallest below are the exponents of 2 of the largest entry and of the smallest one other than 0.
 func (r *run) measureTable(t int, data []float64) error {
 	largest, smallest, signed := floats.Extent(data)
-	if isInfinite := largest >= 1024; isInfinite { // or NaN
+	if isInfinite := largest >= 1024; isInfinite { // or NaN: the largest finite float64 is below 2^1024
 		return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
 	}
 	r.signed = r.signed || signed
@@ -134,8 +134,8 @@ func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.N
 	// The tables of the expression count as live from the beginning.
 	r.arena.Limit = int(r.entryLimit)
 	r.arena.Live = int(s.rawEntries + r.copiedEntries)
-	r.arena.Peak = r.arena.Live
-	r.arena.Held = r.arena.Live
+	r.arena.Peak = r.arena.Live // the most of Live so far
+	r.arena.Held = r.arena.Live // those in use, and those of free buffers that are kept for the next table
 
 	r.common = r.start
 	if err := r.executeAll(p.beforeOps, &r.common); err != nil {
@@ -414,7 +414,7 @@ func (r *run) bringIntoRange(t *buffer) scaled.Number {
 	return floats.Rescale(t.data, largest)
 }
 
-// hasSampleAbove reports whether one of about 64 evenly spaced entries of the table is larger than limit in size.
+// hasSampleAbove reports whether one of about 64 (samples) evenly spaced entries of the table is larger than limit in size.
 func (t *buffer) hasSampleAbove(limit float64) bool {
 	step := max(1, len(t.data)/samples)
 	for i := 0; i < len(t.data); i += step {

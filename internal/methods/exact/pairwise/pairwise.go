@@ -112,7 +112,7 @@ func newRun(
 	}
 
 	if o.To == 0 { // all slices
-		if s.slices > 1<<62 {
+		if s.slices > 1<<62 { // more than an int64 counts
 			return nil, fault.New(fault.OverBudget, "%w: %.3g slices",
 				sumproduct.ErrOverBudget, s.slices)
 		}

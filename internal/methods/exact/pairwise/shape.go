@@ -202,7 +202,7 @@ func (s *shape) programWithin(memory float64, build func() *program) *program {
 	if len(s.sliced) == 0 { // there is one slice, and isStatic has no effect
 		return p
 	}
-	for maxSize := s.largestSize(); 8*p.peak > memory && maxSize >= 0.5; maxSize /= 4 {
+	for maxSize := s.largestSize(); 8*p.peak > memory && maxSize >= 0.5; maxSize /= 4 { // all limits below 1 entry leave out the same tables
 		s.chooseStatic(maxSize / 4)
 		p = build()
 	}

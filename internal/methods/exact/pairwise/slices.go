@@ -17,9 +17,9 @@ const window = 1 << 12
 // value, and slices are computed one after the other. Otherwise they are computed on several threads, as many as there is memory for.
 func (r *run) runSlices(p *program, onSlice func(value scaled.Number)) (accumulator, error) {
 	var sum accumulator
-	sliceEntries := p.peak - p.liveAtSlices                // of one slice
-	threads := int(min(int64(r.threads), (r.to-r.from)/2)) // at least two slices each
-	for threads > 1 && float64(threads-1)*sliceEntries > r.spareEntries {
+	sliceEntries := p.peak - p.liveAtSlices                               // of one slice
+	threads := int(min(int64(r.threads), (r.to-r.from)/2))                // at least two slices each
+	for threads > 1 && float64(threads-1)*sliceEntries > r.spareEntries { // the peak of the program has the tables of one thread
 		threads--
 	}
 

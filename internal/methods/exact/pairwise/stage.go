@@ -171,12 +171,12 @@ func (x *spec) addFastest(operand, neighbours int, valuesInBlock map[int]int) {
 		}
 		values = min(values, a.dim)
 		n *= values
-		other := valuesInBlock[a.index]
-		fitsOther := other == 0 || values%other == 0 || other%values == 0
-		if !fitsOther {
-			values = a.dim
+		presentValues := valuesInBlock[a.index] // set for the other operand; 0: not set
+		isFitting := presentValues == 0 || values%presentValues == 0 || presentValues%values == 0
+		if isFitting {
+			values = max(values, presentValues)
 		} else {
-			values = max(values, other)
+			values = a.dim
 		}
 		valuesInBlock[a.index] = values
 	}
