@@ -87,13 +87,13 @@ func (l *line) boundUp(n *node) error {
 // error is the context's.
 func productBounds(ctx context.Context, left, right []int64, blocks int) ([]int64, error) {
 	bounds := slices.Repeat([]int64{noBound}, blocks)
-	p := pace.New(ctx)
+	look := pace.New(ctx) // counts operations, and is over once the context has ended
 	for i, x := range left {
 		if x == noBound { // the coefficients of the block are 0
 			continue
 		}
-		if p.Over(int64(len(right))) {
-			return nil, p.Err()
+		if look.Over(int64(len(right))) {
+			return nil, look.Err()
 		}
 		row := bounds[i:]
 		for j, y := range right {
@@ -119,10 +119,10 @@ func (n *node) boundDown(ctx context.Context) error {
 			continue
 		}
 		multipliers := make([]int64, child.degree/blockSize+1)
-		p := pace.New(ctx)
+		look := pace.New(ctx) // counts operations, and is over once the context has ended
 		for i := range multipliers {
-			if p.Over(int64(len(sibling.bounds.coefficients))) {
-				return p.Err()
+			if look.Over(int64(len(sibling.bounds.coefficients))) {
+				return look.Err()
 			}
 			multipliers[i] = noBound
 			for j, y := range sibling.bounds.coefficients {

@@ -64,10 +64,10 @@ func newLayout(ctx context.Context, net *btn.Network, part *Counts) (*layout, er
 		l.addSlot(net.Cores[c].T, part.Terms[k])
 	}
 
-	p := pace.New(ctx)
+	look := pace.New(ctx) // counts operations, and is over once the context has ended
 	for c, core := range net.Cores {
-		if p.Over(int64(len(core.Legs) + 1)) {
-			return nil, p.Err()
+		if look.Over(int64(len(core.Legs) + 1)) {
+			return nil, look.Err()
 		}
 		for mode, leg := range core.Legs {
 			l.coreOf[leg] = int32(c)
@@ -94,7 +94,8 @@ func (l *layout) addRankOneOrTable(c int, core btn.Core) {
 	}
 }
 
-// addSlot adds a slot for one term of a symmetric core: it gets count variables of its own, after all others.
+// addSlot adds a slot, which makes a function of counts of one term of a symmetric core: it gets count variables of its own, after those of
+// the slots before. A level of a value says at which of these variables it counts.
 func (l *layout) addSlot(t tensor.Tensor, term int) {
 	form := AsSymmetricTerms(t)
 	shape := form.Levels.Shape()

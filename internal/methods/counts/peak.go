@@ -50,8 +50,9 @@ func (f *Form) countsOnce(kind *kind) bool {
 	return true
 }
 
-// termCount returns how often term x of a link counts, and its weight on the legs that no table has: the product of the contributions of
-// the values that the term has there. ok is false if the term is a vector on such a leg and not one value.
+// termCount returns how often term x of a link counts, and its weight on the legs that no table has. A link joins its legs: its term x is
+// value x of its variable, and one value or a vector on each leg. The weight is the product of the contributions of the values that the
+// term has on these legs. ok is false if the term is a vector on such a leg and not one value.
 func (f *Form) termCount(link, x int) (count int, weight scaled.Number, ok bool) {
 	cp := f.net.Links[link].T.(*tensor.CP)
 	weight = scaled.One

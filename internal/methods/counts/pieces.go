@@ -103,13 +103,13 @@ func (f forest) join(a, b int) { f[f.root(a)] = f.root(b) }
 // numbers in the sequence of its links and cores. kinds are in the sequence of their first pieces, and kindOf is by piece. Its work is
 // linear in the size of the network.
 func (l *layout) findKinds(ctx context.Context, pieces []piece) (kinds []kind, kindOf []int32, err error) {
-	p := pace.New(ctx)
+	look := pace.New(ctx) // counts operations, and is over once the context has ended
 	kindByKey := map[[digest.Size]byte]int32{}
 	writer := keyWriter{layout: l, Builder: digest.New(), numberInPiece: make([]int32, len(l.net.Cores))}
 	kindOf = make([]int32, len(pieces))
 	for t := range pieces {
-		if p.Over(int64(64 * (len(pieces[t].links) + len(pieces[t].cores)))) { // about 64 operations for each link and core
-			return nil, nil, p.Err()
+		if look.Over(int64(64 * (len(pieces[t].links) + len(pieces[t].cores)))) { // about 64 operations for each link and core
+			return nil, nil, look.Err()
 		}
 		key := writer.digestPiece(pieces[t])
 		k, ok := kindByKey[key]

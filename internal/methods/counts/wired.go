@@ -87,8 +87,8 @@ func (l *layout) planNet(ctx context.Context, p piece) (*netPlan, error) {
 	return n, nil
 }
 
-// widen enlarges a box of counts by one leg: by one in each count variable that a value of the leg counts at. It does nothing if the leg's
-// core is a table or is not in count space.
+// widen enlarges the box of a polynomial in the counts, its number of exponents of each count variable, for one more leg: by one in each
+// count variable that a value of the leg counts at. It does nothing if the leg's core is a table or is not in count space.
 func (l *layout) widen(box []float64, leg int) {
 	if l.onTable(leg) || l.slotOf[leg] < 0 {
 		return

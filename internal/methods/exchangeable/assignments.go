@@ -74,7 +74,8 @@ func (c *summedForm) smallestOf(vectors []int, tolerance float64) (values []int,
 }
 
 // assignSmallest gives each variable in turn its smallest value that is left, and sets it in values. counts says how many variables may
-// have each of the class's values; it is 0 afterwards. Values of a variable are compared as its own, not as the class's.
+// have each of the class's values, which canonical gives for the variables' own; it is 0 afterwards. The smallest value is that of the
+// variable's own values, not of the class's.
 func (f *form) assignSmallest(variables []int32, counts []int32, values []int) {
 	for _, v := range variables {
 		for x := range f.weights[v] {
@@ -189,7 +190,7 @@ func (f *form) drawAll(
 }
 
 // assignShuffled gives variables values in a random sequence, and sets them in values. counts says how many of them have each of the
-// class's values; each variable gets its own value that is the class's value.
+// class's values. Each variable gets that value of its own whose class's value (canonical) was drawn.
 func (f *form) assignShuffled(stream *rand.Rand, variables []int32, counts []int32, values []int) {
 	drawnValues := make([]int, 0, len(variables))
 	for x, c := range counts {

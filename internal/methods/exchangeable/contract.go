@@ -156,6 +156,7 @@ func (c *summedForm) marginals(ctx context.Context) ([][]float64, error) {
 
 // marginalRows returns P(x) by variable and value. distributions[c] are the probabilities of the count vectors of class c, lists[c].
 // jointOf returns the probabilities of the vectors of two classes together, the second class fastest: leaves with two neighbours need them.
+// Counts are of the class's values; canonical gives that of a variable's own value.
 func (f *form) marginalRows(
 	ctx context.Context, lists []*list, distributions [][]float64, jointOf func(classes []int) []float64,
 ) ([][]float64, error) {
@@ -229,7 +230,8 @@ func (f *form) leafMarginals(ctx context.Context, pairProbabilities *pairs, rows
 }
 
 // neighbourProbabilities returns the probability of the values of a leaf's neighbours as a function of their number as a row, the last
-// neighbour's value fastest. rows has the marginals of variables that are no leaves, and pairProbabilities the joint ones of two.
+// neighbour's value fastest. rows has the marginals of variables that are no leaves, and pairProbabilities the joint ones of two, by the
+// class's values, which canonical gives for the variables' own.
 func (f *form) neighbourProbabilities(l *leaf, places []place, pairProbabilities *pairs, rows [][]float64) func(row int) float64 {
 	switch len(l.neighbours) {
 	case 0:
@@ -238,7 +240,7 @@ func (f *form) neighbourProbabilities(l *leaf, places []place, pairProbabilities
 		return func(row int) float64 { return rows[l.neighbours[0]][row] }
 	default:
 		i, j := l.neighbours[0], l.neighbours[1]
-		pair := pairProbabilities.probabilities(places[i], places[j]) // by the class's values, that of j fastest
+		pair := pairProbabilities.probabilities(places[i], places[j]) // the value of j fastest
 		domain, canonical := f.interactions.domains[j], f.partition.canonical
 		values := f.values(places[j].class)
 		return func(row int) float64 { return pair[canonical(i, row/domain)*values+canonical(j, row%domain)] }
@@ -329,7 +331,7 @@ func addProducts(table []float64, a, b []int32, w float64) {
 }
 
 // joint returns the joint marginal of variables, each of which is a class of its own, the last variable fastest. A count vector of such a
-// class has a single 1, at the variable's value. Z is above 0.
+// class has a single 1, at the class's value, which canonical gives for the variable's own value. Z is above 0.
 func (c *summedForm) joint(variables []int) []float64 {
 	classes := make([]int, len(variables))
 	size := 1

@@ -260,7 +260,7 @@ func (e *eliminated) relativeError() float64 {
 // a marginal of a later table, times the conditional distribution of the class.
 func (e *eliminated) jointTables(ctx context.Context) ([]classTable, error) {
 	joint := make([]classTable, len(e.tables))
-	look := pace.New(ctx)
+	look := pace.New(ctx) // counts operations, and is over once the context has ended
 	for k := len(e.order) - 1; k >= 0; k-- {
 		t := e.tables[k]
 		neighbourProbabilities := []float64{1}
@@ -293,7 +293,7 @@ func (e *eliminated) marginalOf(ctx context.Context, joint []classTable, classes
 	marginal := make([]float64, target.size)
 	vectors := make([]int, len(e.lists))
 	size := e.lists[e.order[k]].size
-	look := pace.New(ctx)
+	look := pace.New(ctx) // counts operations, and is over once the context has ended
 	for o := range joint[k].outer.size {
 		if look.Over(int64(size)) {
 			return nil, look.Err()

@@ -30,7 +30,7 @@ type fields struct {
 // leaves with one neighbour, and of the parts of larger tables that depend on one variable. A leaf is a variable that is summed out first,
 // or maximised over with isMaximal. It returns nil if a weight is below 0. Cost O(values · log variables).
 func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]float64, isMaximal bool) (*fields, error) {
-	look := pace.New(ctx)
+	look := pace.New(ctx) // counts operations, and is over once the context has ended
 	logs, err := m.ownFields(p, weights, look)
 	if logs == nil || err != nil {
 		return nil, err
@@ -53,9 +53,9 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 	return f, nil
 }
 
-// ownFields returns the logarithms of the variables' weights without those of leaves, by variable and the class's value: of links, of
-// tables over one variable, and of the parts of larger tables over one variable. Those of a leaf are nil. The result is nil if a weight is
-// below 0.
+// ownFields returns the logarithms of the variables' weights without those of leaves: of links, of tables over one variable, and of the
+// parts of larger tables over one variable. They are by variable and the class's value, which a relabelling gives for the variable's own
+// value (canonical). Those of a leaf are nil. The result is nil if a weight is below 0.
 func (m *interactions) ownFields(p *partition, weights [][]float64, look *pace.Pace) ([][]logarithm, error) {
 	logs := make([][]logarithm, len(m.domains))
 	for v, list := range weights {
@@ -84,8 +84,8 @@ func (m *interactions) ownFields(p *partition, weights [][]float64, look *pace.P
 }
 
 // multiplyLeaves sums out the leaves with one neighbour or none, or maximises over them with isMaximal. The result of a leaf without
-// neighbours is added to f.constant, that of another one to the logs of its neighbour, which are by variable and the class's value. It
-// returns false if a weight is below 0.
+// neighbours is added to f.constant, that of another one to the logs of its neighbour, which are by variable and the class's value
+// (canonical). It returns false if a weight is below 0.
 func (f *fields) multiplyLeaves(
 	m *interactions, p *partition, weights [][]float64, isMaximal bool, logs [][]logarithm, look *pace.Pace,
 ) (ok bool, err error) {

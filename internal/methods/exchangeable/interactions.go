@@ -80,7 +80,7 @@ func interactionsOf(ctx context.Context, f *factors, weights [][]float64, isMaxi
 		functionOfTable: map[int32]int32{}, sumOf: map[[2]int32]int32{},
 		summedLeaves: map[string]*summedLeaf{}, partsOf: map[int32]*parts{}, isPrivate: map[int32]bool{}, leafScopes: map[scope]bool{},
 	}
-	look := pace.New(ctx)
+	look := pace.New(ctx) // counts operations, and is over once the context has ended
 
 	// The function of each scope.
 	for _, p := range f.placedTables {

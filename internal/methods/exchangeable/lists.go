@@ -243,8 +243,8 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 	// Multiply the product by one group after the other.
 	product := make(box, size)
 	product[0] = scaled.One
-	look := pace.New(ctx)
-	largestIndex := 0 // of a coefficient of the product that is not 0
+	look := pace.New(ctx) // counts operations, and is over once the context has ended
+	largestIndex := 0     // of a coefficient of the product that is not 0
 	for k := range groups {
 		c := newConvolution(&groups[k], product, strides, f)
 		product = c.multiply(largestIndex, look)
@@ -332,8 +332,8 @@ func normaliseRows(rows [][]float64) {
 // The probability of a group's count vector is its weight, times the coefficient of the groups before it, times the derivative by the
 // coefficient that the two add to.
 func (l *list) addMeanCounts(ctx context.Context, probabilities []float64, shares [][]float64) error {
-	look := pace.New(ctx)
-	n := 0 // variables of the class
+	look := pace.New(ctx) // counts operations, and is over once the context has ended
+	n := 0                // variables of the class
 	for _, g := range l.groups {
 		n += len(g.variables)
 	}

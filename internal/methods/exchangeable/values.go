@@ -183,7 +183,7 @@ func (b *valueSum) fillWeights(ctx context.Context) error {
 	}
 	lnFactorials := factorialsUpTo(largestGroup)
 
-	look := pace.New(ctx)
+	look := pace.New(ctx)              // counts operations, and is over once the context has ended
 	noVariables := make(box, b.states) // before the first value: the sum is 1 at state 0
 	noVariables[0] = scaled.One
 	b.sumsBefore = []box{noVariables}
@@ -278,7 +278,7 @@ func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
 	for k := range shares {
 		shares[k] = make([]float64, len(b.functions))
 	}
-	look := pace.New(ctx)
+	look := pace.New(ctx)           // counts operations, and is over once the context has ended
 	backward := make(box, b.states) // by state before a value: the sum over all later values, over the sum of all terms
 	backward[b.states-1] = scaled.One.Div(b.sumOfTerms())
 	for a := len(b.functions) - 1; a >= 0; a-- {
@@ -314,7 +314,7 @@ func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
 		return nil, err
 	}
 	rows := make([][]float64, len(b.weights))
-	setRow := func(v int32, share []float64) { // share is by the class's value
+	setRow := func(v int32, share []float64) { // share is by the class's value, which canonical gives for the variable's own
 		rows[v] = make([]float64, len(share))
 		for x := range rows[v] {
 			rows[v][x] = share[b.partition.canonical(v, x)]

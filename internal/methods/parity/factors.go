@@ -154,7 +154,7 @@ func readModel(ctx context.Context, net *btn.Network) (*model, error) {
 		model:    &model{variableCount: n, scale: net.Scale},
 		variable: variable, weights: weights, factorOf: map[string]int{},
 	}
-	look := pace.New(ctx)
+	look := pace.New(ctx) // counts operations, and is over once the context has ended
 	for _, core := range net.Cores {
 		variables, ok := r.variablesOf(core.Legs)
 		if !ok {
@@ -351,7 +351,7 @@ const maxDependent = 24
 // number of machine words of a set of variables.
 func findDependence(ctx context.Context, m *model) (*dependence, error) {
 	d := &dependence{}
-	look := pace.New(ctx)
+	look := pace.New(ctx)    // counts operations, and is over once the context has ended
 	pivotOf := map[int]int{} // pivot by first variable
 	for j, f := range m.factors {
 		if look.Over(int64(len(d.pivots) * (m.variableCount/64 + 1) / 8)) { // an addition of words is an eighth of an operation
