@@ -62,7 +62,7 @@ func (f *Form) MostProbable(ctx context.Context) (*btn.Found, error) {
 	b := &bestSearch{Form: f, pace: pace.New(ctx), tolerance: f.tieTolerance()}
 	b.peaks = make([]pieceMaximum, len(f.kinds))
 	for k := range b.peaks {
-		if b.pace.Over(16) {
+		if b.pace.Over(16) { // about so many operations
 			return nil, b.pace.Err()
 		}
 		var err error
@@ -195,7 +195,7 @@ func isNear(x, y scaled.Number, tolerance float64) bool {
 func (b *bestSearch) bestCounts() (tied []int) {
 	space := b.slots[0].poly // S of the one core in count space
 	for c := range b.weights {
-		if b.pace.Over(1) {
+		if b.pace.Over(1) { // an operation; true if the context has ended
 			return nil
 		}
 		if c+b.alwaysCounting >= space.Size() {
@@ -235,7 +235,7 @@ func (b *bestSearch) chooseCounting(tied []int) ([]int8, error) {
 	// earlier groups count first, and below group.to − notCounting if one does not.
 	low, high := 0, b.optional
 	for _, item := range optional {
-		if b.pace.Over(8) {
+		if b.pace.Over(8) { // about so many operations
 			return nil, b.pace.Err()
 		}
 		group := &b.groups[item.group]

@@ -189,7 +189,7 @@ func (s *variableSweep) fillBox(v int, entry func(c []int) scaled.Number) []scal
 	out := make([]scaled.Number, size)
 	c := make([]int, s.countVariables)
 	for index := range out {
-		if s.pace.Over(8) { // the caller looks at pace.Err
+		if s.pace.Over(8) { // about 8 operations; the caller looks at pace.Err
 			return out
 		}
 		out[index] = entry(c)

@@ -84,7 +84,7 @@ func interactionsOf(ctx context.Context, f *factors, weights [][]float64, isMaxi
 
 	// The function of each scope.
 	for _, p := range f.placedTables {
-		if look.Over(16) {
+		if look.Over(16) { // about 16 operations for each scope
 			return nil, look.Err()
 		}
 		m.multiplyInto(p.scope, m.logarithmOfTable(p.table))
@@ -95,7 +95,7 @@ func interactionsOf(ctx context.Context, f *factors, weights [][]float64, isMaxi
 
 	// Decompose them into interactions, and drop those that are roundings.
 	for _, s := range m.sequence {
-		if look.Over(64) {
+		if look.Over(64) { // about 64 operations for each scope
 			return nil, look.Err()
 		}
 		if m.addParts(s, m.functionOf[s]); m.bytes > float64(memory)/4 {

@@ -135,7 +135,7 @@ func (p *partition) distinctShapes(ctx context.Context, m *interactions) (shapes
 	look := pace.New(ctx) // counts operations, and is over once the context has ended
 	frequency = map[shape]float64{}
 	for i := range m.terms {
-		if look.Over(16) {
+		if look.Over(16) { // about 16 operations for each interaction
 			return nil, nil, look.Err()
 		}
 		s := p.shapeOf(&m.terms[i])

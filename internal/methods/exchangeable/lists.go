@@ -148,7 +148,7 @@ func (w *splitWalk) divideGroups(index int, lnSum, lnOne logarithm) {
 	g := &w.groups[index]
 	row := w.current[index*w.values : (index+1)*w.values]
 	eachDivision(len(g.variables), g.support, row, func() {
-		if w.look.Over(int64(len(w.current) + 16)) {
+		if w.look.Over(int64(len(w.current) + 16)) { // about the operations of addVector
 			w.err = w.look.Err()
 		}
 		if w.err == nil {

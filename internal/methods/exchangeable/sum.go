@@ -300,7 +300,7 @@ type innerWalk struct {
 // if the context ends.
 func (w *innerWalk) each(members []member, visit func(inner int, ways float64)) {
 	for inner := range w.sum.inner.size {
-		if w.look.Over(8) {
+		if w.look.Over(8) { // about 8 operations; true if the context has ended
 			return
 		}
 		w.sum.inner.splitVector(inner, w.vectors)

@@ -59,9 +59,9 @@ func (j *Job) sharedState() *sharedState {
 // WithSettings returns a copy of the job under other settings.
 func (j *Job) WithSettings(s query.Settings) *Job {
 	j.sharedState()
-	other := *j
-	other.Settings = s
-	return &other
+	changed := *j
+	changed.Settings = s
+	return &changed
 }
 
 // CountCutShort returns the number of plans that the clock has cut short.
@@ -106,8 +106,8 @@ func (j *Job) Problem() *problem.Problem {
 	return j.problem
 }
 
-// CacheState returns btn.CacheHit if the memo remembered all plans that the job has needed, btn.CacheMiss if not, and btn.CacheOff
-// without a memo.
+// CacheState returns btn.CacheHit if the memo, which remembers plans across jobs, had all plans that the job has needed. It returns
+// btn.CacheMiss if not, and btn.CacheOff without a memo.
 func (j *Job) CacheState() string {
 	switch {
 	case j.Memo == nil:
@@ -130,8 +130,8 @@ func (j *Job) Remember(
 }
 
 // RememberByKey returns the plan of a key, and the state of the cache for it: btn.CacheHit if the memo remembered it before the job,
-// btn.CacheMiss if not, btn.CacheOff without a memo. The plan comes from the job or its memo, or is made by compute. An error is not
-// remembered.
+// btn.CacheMiss if not, btn.CacheOff without a memo. A memo remembers plans across jobs. The plan comes from the job or its memo, or is made
+// by compute. An error is not remembered.
 func (j *Job) RememberByKey(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (plan *btn.Plan, cacheState string, err error) {
