@@ -277,21 +277,25 @@ func (m *maximiser) entry(step int) scaled.Number {
 	return m.maxima[step][entry].weight
 }
 
-// findSmallest replaces an assignment of weight top by the smallest assignment of that weight, in the order of the variables. It fixes one
-// link after the other to the first term with which the largest weight stays top. It leaves terms as they are if that would compute more
-// than maxReevaluated entries.
-func (m *maximiser) findSmallest(top scaled.Number, terms []int) error {
+// reevaluatedEntries bounds the entries that findSmallest computes: those of all steps, once for each term of each link.
+func (m *maximiser) reevaluatedEntries() float64 {
 	entries, reevaluations := 0.0, 0.0
 	for i := range m.steps {
 		entries += m.entries(&m.steps[i])
 	}
-	for i := range terms {
-		reevaluations += float64(m.expression.Dims[m.index[i]])
+	for _, index := range m.index {
+		reevaluations += float64(m.expression.Dims[index])
 	}
-	if entries*reevaluations > maxReevaluated {
+	return entries * reevaluations
+}
+
+// findSmallest replaces an assignment of weight top by the smallest assignment of that weight, in the order of the variables. It fixes one
+// link after the other to the first term with which the largest weight stays top. It leaves terms as they are if that would compute more
+// than maxReevaluated entries.
+func (m *maximiser) findSmallest(top scaled.Number, terms []int) error {
+	if m.reevaluatedEntries() > maxReevaluated {
 		return nil
 	}
-
 	variable := m.form.variableOf
 	order := make([]int, len(terms)) // the links in the order of their variables
 	for i := range order {

@@ -36,19 +36,16 @@ func (l *layout) findPieces() []piece {
 		}
 	}
 
-	// Number the pieces in the sequence of their first links, and count their links and cores.
-	pieceOf := make([]int, len(joined))                  // by link
-	pieceOfRoot := slices.Repeat([]int{-1}, len(joined)) // by root in the forest; −1: it has no number yet
-	linkCounts, coreCounts := []int{}, []int{}           // by piece
+	return l.listPieces(joined.number())
+}
+
+// listPieces returns the pieces with their links and their tables, given the piece of each link and the number of pieces. All lists are cut
+// from one array.
+func (l *layout) listPieces(pieceOf []int, count int) []piece {
 	pieceOfCore := func(core btn.Core) int { return pieceOf[l.linkOf[core.Legs[0]]] }
-	for k := range pieceOf {
-		t := &pieceOfRoot[joined.root(k)]
-		if *t < 0 {
-			*t = len(linkCounts)
-			linkCounts, coreCounts = append(linkCounts, 0), append(coreCounts, 0)
-		}
-		pieceOf[k] = *t
-		linkCounts[*t]++
+	linkCounts, coreCounts := make([]int, count), make([]int, count)
+	for _, t := range pieceOf {
+		linkCounts[t]++
 	}
 	for c, core := range l.net.Cores {
 		if l.isTable[c] {
@@ -56,8 +53,7 @@ func (l *layout) findPieces() []piece {
 		}
 	}
 
-	// List them. All lists are cut from one array.
-	pieces := make([]piece, len(linkCounts))
+	pieces := make([]piece, count)
 	array := make([]int, len(pieceOf)+len(l.net.Cores))
 	for t := range pieces {
 		pieces[t].links, array = array[:0:linkCounts[t]], array[linkCounts[t]:]
@@ -94,6 +90,21 @@ func (f forest) root(k int) int32 {
 		k = int(f[k])
 	}
 	return int32(k)
+}
+
+// number numbers the sets in the sequence of their first links. It returns the number of each link's set, and how many sets there are.
+func (f forest) number() (setOf []int, count int) {
+	setOf = make([]int, len(f))
+	setOfRoot := slices.Repeat([]int{-1}, len(f)) // −1: the set has no number yet
+	for k := range f {
+		root := f.root(k)
+		if setOfRoot[root] < 0 {
+			setOfRoot[root] = count
+			count++
+		}
+		setOf[k] = setOfRoot[root]
+	}
+	return setOf, count
 }
 
 // join makes one set of the sets of two links.

@@ -123,14 +123,7 @@ func (l *line) sumInWindows(
 			return z, err
 		}
 
-		// The derivatives, and whether the dropped terms leave all of them right.
-		areRight := true
-		derivatives := map[int]countspace.Poly{} // by leaf
-		err = l.propagateDown(l.root, cutWindows(w.s, l.root.bounds.wanted), wanted, func(leaf int, h countspace.Poly) error {
-			derivatives[leaf] = h
-			areRight = areRight && standAbove(l.leaves[leaf].base, h, dropped)
-			return nil
-		})
+		derivatives, areRight, err := w.derivativesWithin(dropped, wanted)
 		if err != nil {
 			return scaled.Number{}, err
 		}
@@ -147,6 +140,21 @@ func (l *line) sumInWindows(
 		return z, nil
 	}
 	return scaled.Number{}, fault.New(fault.Internal, "counts: no window was the last one")
+}
+
+// derivativesWithin returns, by leaf, the derivatives by one of the factors of each wanted leaf, within the windows of sumWithin. areRight
+// reports whether the dropped terms, together below 2^dropped, change no digit of them.
+func (w *windowedLine) derivativesWithin(
+	dropped int64, wanted func(leaf int) bool,
+) (derivatives map[int]countspace.Poly, areRight bool, err error) {
+	areRight = true
+	derivatives = map[int]countspace.Poly{}
+	err = w.propagateDown(w.root, cutWindows(w.s, w.root.bounds.wanted), wanted, func(leaf int, h countspace.Poly) error {
+		derivatives[leaf] = h
+		areRight = areRight && standAbove(w.leaves[leaf].base, h, dropped)
+		return nil
+	})
+	return derivatives, areRight, err
 }
 
 // The windows in bits: the distance of dropped terms below the total. The second goes as far down as

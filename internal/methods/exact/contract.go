@@ -67,20 +67,25 @@ func (p *Prepared) AnswerSlices(ctx context.Context, c *Tree, o Options) (Answer
 		return a, err
 	}
 
-	// From marginals of the indices of the simplified tables to those of variables.
-	if r.Marginals == nil || p.given.Scale.IsZero() {
-		return a, err
+	if r.Marginals == nil || p.given.Scale.IsZero() { // no marginals are wanted, or Z is 0
+		return a, nil
 	}
+	err = p.recoverAll(&a, r.Marginals)
+	return a, err
+}
+
+// recoverAll sets the joint marginal and the marginals of all variables of an answer, if the network was prepared for them. marginals has
+// those of the indices of the simplified tables.
+func (p *Prepared) recoverAll(a *Answer, marginals [][]float64) (err error) {
 	if p.cells != nil {
-		if a.Joint, err = p.recoverJoint(r.Marginals); err != nil {
-			return a, fmt.Errorf("exact: joint marginal: %w", err)
+		if a.Joint, err = p.recoverJoint(marginals); err != nil {
+			return fmt.Errorf("exact: joint marginal: %w", err)
 		}
 	}
-
 	if p.marginals {
-		a.Rows, err = p.recoverRows(r.Marginals)
+		a.Rows, err = p.recoverRows(marginals)
 	}
-	return a, err
+	return err
 }
 
 // judge fills in what is known of the error of the answer a: Doubt, Digits and Rounding. stats are those of its contraction along c.

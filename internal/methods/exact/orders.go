@@ -48,21 +48,28 @@ func OrderUnder(ctx context.Context, j *proposal.Job, assignment *btn.Assignment
 		return nil, err
 	}
 
-	// A new order.
 	if o.Cost.Flops > policy.ReplanFlops && !proposal.EqualDims(conditioned, shape) {
-		newOrder, newCost, _, err := MinFill(ctx, conditioned)
-		if err != nil {
+		if err := o.replan(ctx, assignment); err != nil {
 			return nil, err
-		}
-		if newCost.Flops < o.Cost.Flops {
-			assignment.Relearned = fmt.Sprintf("elimination order: the model's takes %.2g flops, one for "+
-				"what the evidence leaves %.2g",
-				o.Cost.Flops, newCost.Flops)
-			o.Cost, o.order = newCost, newOrder
-			assignment.Plan = EliminationPlan(o.order, o.Cost)
 		}
 	}
 	return o, nil
+}
+
+// replan replaces the order by a min-fill order under the evidence if that is cheaper. Then the assignment gets its plan.
+func (o *Order) replan(ctx context.Context, assignment *btn.Assignment) error {
+	newOrder, newCost, _, err := MinFill(ctx, o.shape)
+	if err != nil {
+		return err
+	}
+	if newCost.Flops < o.Cost.Flops {
+		assignment.Relearned = fmt.Sprintf("elimination order: the model's takes %.2g flops, one for "+
+			"what the evidence leaves %.2g",
+			o.Cost.Flops, newCost.Flops)
+		o.Cost, o.order = newCost, newOrder
+		assignment.Plan = EliminationPlan(o.order, o.Cost)
+	}
+	return nil
 }
 
 // Order is an elimination order under a query's evidence, with the price of Z.

@@ -84,21 +84,17 @@ func divideIntoClasses(ctx context.Context, interactions *interactions) (*partit
 		if interactions.leafOf[v] != nil {
 			continue
 		}
-		// Find its class, or make a new one.
-		class := -1
-		for c, representative := range representatives {
+		class := slices.IndexFunc(representatives, func(representative int32) bool {
 			relabelling, ok := swaps.findSwap(representative, v)
-			if !ok {
-				continue
+			if ok {
+				p.value[v] = p.internRelabelling(relabelling)
 			}
-			class = c
-			p.value[v] = p.internRelabelling(relabelling)
-			break
-		}
+			return ok
+		})
 		if swaps.pace.Over(1) || swaps.ended {
 			return nil, ctx.Err()
 		}
-		if class < 0 {
+		if class < 0 { // a new class
 			class = len(representatives)
 			if class == maxClasses {
 				return nil, nil
@@ -319,7 +315,14 @@ func (s *swapper) matchValues(r, i int32, toValue []int) bool {
 		s.addDistances(a, r, &s.terms[swappedTerm], i, distances)
 	}
 
-	// The nearest value that is not taken yet, value by value.
+	takeNearest(distances, toValue)
+	return compared > 0
+}
+
+// takeNearest sets toValue[x], value by value, to the value y that is nearest to x by distances[x*d+y], for d values, among those that are
+// not taken yet.
+func takeNearest(distances []float64, toValue []int) {
+	d := len(toValue)
 	isTaken := make([]bool, d)
 	for x := range d {
 		nearest := -1
@@ -331,7 +334,6 @@ func (s *swapper) matchValues(r, i int32, toValue []int) bool {
 		isTaken[nearest] = true
 		toValue[x] = nearest
 	}
-	return compared > 0
 }
 
 // distance returns the square of the difference of two logarithms. It is large if only one of them is that of 0.

@@ -394,21 +394,27 @@ func (m *maker) decompose(s scope, function int32) *parts {
 		dims[axis]++ // the mean is one more value
 	}
 
-	// An entry that is a difference along some axes, and a mean along all others, is one of the part over the variables of the former.
-	p := &parts{}
+	return m.collectParts(u, dims)
+}
+
+// collectParts returns the parts of a function from its entries u after splitMeans along every axis: the last of the dims[axis] entries
+// along an axis is a mean, the others are differences from it. An entry that is a difference along some axes, and a mean along all others,
+// is one of the part over the variables of the former.
+func (m *maker) collectParts(u []logarithm, dims []int) *parts {
+	everything := uint8(1)<<len(dims) - 1
 	functions := make([][]logarithm, everything+1) // by subset, as bits; entries come in the sequence of u, the last variable fastest
-	digits := make([]int, k)
+	digits := make([]int, len(dims))
 	for _, y := range u {
 		members := uint8(0)
 		for axis, x := range digits {
-			if x < dims[axis]-1 {
+			if isDifference := x < dims[axis]-1; isDifference {
 				members |= 1 << axis
 			}
 		}
 		functions[members] = append(functions[members], y)
 		advance(digits, dims)
 	}
-	p.constant = functions[0][0]
+	p := &parts{constant: functions[0][0]}
 	for members := uint8(1); members <= everything; members++ {
 		if isOneVariable := members&(members-1) == 0; isOneVariable {
 			p.fields = append(p.fields, functions[members])

@@ -232,15 +232,8 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 		n += len(g.variables)
 	}
 
-	// The index of counts c in a box is Σ_x c_x strides[x]. The last count has stride 0.
-	strides := make([]int, values)
-	size := 1
-	for x := values - 2; x >= 0; x-- {
-		strides[x] = size
-		size *= n + 1
-	}
-
 	// Multiply the product by one group after the other.
+	strides, size := boxStrides(n, values)
 	product := make(box, size)
 	product[0] = scaled.One
 	look := pace.New(ctx) // counts operations, and is over once the context has ended
@@ -264,6 +257,18 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 		return nil, err
 	}
 	return l, nil
+}
+
+// boxStrides returns the strides of a box, a list by counts c of n variables, and its size. The index of counts c is Σ_x c_x strides[x]. The
+// last count, which follows from the others, has stride 0.
+func boxStrides(n, values int) (strides []int, size int) {
+	strides = make([]int, values)
+	size = 1
+	for x := values - 2; x >= 0; x-- {
+		strides[x] = size
+		size *= n + 1
+	}
+	return strides, size
 }
 
 // listCoefficients adds a vector to a merged list for each coefficient of a product that is not 0. The index of the coefficient of counts c

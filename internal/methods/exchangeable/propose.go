@@ -48,8 +48,18 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, err
 	}
 
-	// Price the sum under this evidence.
-	part := plan.Estimates[0].Parts[0].(*Sum)
+	cost, err := priceUnderEvidence(ctx, j, ask, plan.Estimates[0].Parts[0].(*Sum))
+	if cost == nil || err != nil {
+		return nil, err
+	}
+	assignment := proposal.NewAssignment(plan, hit)
+	assignment.Cost = cost
+	return assignment, nil
+}
+
+// priceUnderEvidence returns the price of the sum of which part is a share, under the evidence of the job. It returns nil if no way to sum
+// fits, if the sum takes more than the exact way may, or if an elimination order is cheaper or may be.
+func priceUnderEvidence(ctx context.Context, j *proposal.Job, ask proposal.Ask, part *Sum) (*query.Cost, error) {
 	const isMaximal = false // the sum is wanted, not the most probable assignment
 	f, err := formOf(ctx, j.Problem(), part, ask.Joint, isMaximal)
 	if err != nil { // the network has no such form under this evidence, unless the context ended
@@ -67,13 +77,11 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	noWayFits := cost.Flops == 0 || cost.Bytes > float64(j.Settings.Memory)
 	isOverLimit := policy.ExactRate*cost.Flops > proposal.ExactFlopLimit(j.Settings)
 	isOrderCheaper := ask.Flops > 0 && cost.Flops >= ask.Flops
-	isOrderUnknown := ask.Flops == 0
-	if noWayFits || isOverLimit || isOrderCheaper || isOrderUnknown && !hasFewVectors {
+	mayOrderBeCheaper := ask.Flops == 0 && !hasFewVectors // no order is known
+	if noWayFits || isOverLimit || isOrderCheaper || mayOrderBeCheaper {
 		return nil, nil
 	}
-	assignment := proposal.NewAssignment(plan, hit)
-	assignment.Cost = &cost
-	return assignment, nil
+	return &cost, nil
 }
 
 // classesPlan returns the plan of a sum over the counts of a network's classes, in parts of about partFlops each. It has no price, which
@@ -161,11 +169,12 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 	}
 
 	// Class by class or value by value there may be fewer.
-	if chooseElimination(k, vectors, nil).largest > maxVectors { // nil: no two classes have to be in one table
-		canSumByValue := len(sizes) == 1 && separate(k, sizes[0], f.domains[slices.Index(partition.class, 0)]) != nil
-		if !canSumByValue {
-			return nil, 0, nil
-		}
+	canSumByClass := chooseElimination(k, vectors, nil).largest <= maxVectors // nil: no two classes have to be in one table
+	canSumByValue := func() bool {
+		return len(sizes) == 1 && separate(k, sizes[0], f.domains[slices.Index(partition.class, 0)]) != nil
+	}
+	if !canSumByClass && !canSumByValue() {
+		return nil, 0, nil
 	}
 	if allVectors > maxVectors {
 		allVectors = 1 // they are summed in another way, in one part

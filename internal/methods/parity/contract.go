@@ -75,15 +75,9 @@ func (p *Parities) Contract(ctx context.Context, problem *problem.Problem, want 
 	if j.Joint != nil {
 		return btn.Value{}, fault.Wrap(fault.Unsupported, contraction.ErrNoJoint)
 	}
-	f, err := formOf(ctx, problem)
+	f, err := formWithin(ctx, problem, j.Memory)
 	if err != nil {
 		return btn.Value{}, err
-	}
-	if f == nil {
-		return btn.Value{}, fault.New(fault.OverBudget, "parity: factors depend on more than parities, or too many parities on each other")
-	}
-	if bytes := 16 * float64(f.states()); bytes > float64(j.Memory) { // two lists of float64
-		return btn.Value{}, fault.New(fault.OverBudget, "parity: %d values take %.3g bytes, the budget is %d bytes", f.states(), bytes, j.Memory)
 	}
 
 	// Z = scale · 2^(variables − independent factors) · the weighted sum: so many assignments have given parities of the independent factors.
@@ -111,6 +105,21 @@ func (p *Parities) Contract(ctx context.Context, problem *problem.Problem, want 
 		value.Marginals = j.ScaledMarginals(rows, value.Z)
 	}
 	return value, nil
+}
+
+// formWithin returns the form of a problem's network, or an error over budget if it has none, or if a sum takes more bytes than memory.
+func formWithin(ctx context.Context, problem *problem.Problem, memory int64) (*form, error) {
+	f, err := formOf(ctx, problem)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		return nil, fault.New(fault.OverBudget, "parity: factors depend on more than parities, or too many parities on each other")
+	}
+	if bytes := 16 * float64(f.states()); bytes > float64(memory) { // two lists of float64
+		return nil, fault.New(fault.OverBudget, "parity: %d values take %.3g bytes, the budget is %d bytes", f.states(), bytes, memory)
+	}
+	return f, nil
 }
 
 // threads returns the number of goroutines for marginals that the memory has room for.

@@ -149,36 +149,13 @@ func readModel(ctx context.Context, net *btn.Network) (*model, error) {
 		return nil, nil
 	}
 
-	// The tables.
 	r := &modelReader{
 		model:    &model{variableCount: n, scale: net.Scale},
 		variable: variable, weights: weights, factorOf: map[string]int{},
+		look: pace.New(ctx),
 	}
-	look := pace.New(ctx) // counts operations, and is over once the context has ended
-	for _, core := range net.Cores {
-		variables, ok := r.variablesOf(core.Legs)
-		if !ok {
-			return nil, nil
-		}
-		if look.Over(int64(1<<min(len(core.Legs), maxOrder) + n/64)) { // the table's entries, and the words of a set
-			return nil, look.Err()
-		}
-		if !r.multiplyTable(core, variables) {
-			return nil, nil
-		}
-	}
-
-	// The weights of a variable are a function of the parity of it alone.
-	for v, w := range weights {
-		if w[0].Sign() < 0 || w[1].Sign() < 0 || !w[0].IsFinite() || !w[1].IsFinite() {
-			return nil, nil
-		}
-		if look.Over(int64(n/8 + 1)) { // about the bytes of a set
-			return nil, look.Err()
-		}
-		variables := newSet(n)
-		variables.toggle(v)
-		r.multiplyFactor(variables, w)
+	if !r.readTables(net) || !r.readWeights() {
+		return nil, r.look.Err() // nil unless the context has ended: the network is no such product
 	}
 
 	// A factor with two equal values is a number.
@@ -189,7 +166,7 @@ func readModel(ctx context.Context, net *btn.Network) (*model, error) {
 		r.scale = r.scale.Mul(f.values[0])
 		return true
 	})
-	return r.model, look.Err()
+	return r.model, r.look.Err()
 }
 
 // modelReader multiplies the tables of a network into a model, one after the other.
@@ -198,6 +175,38 @@ type modelReader struct {
 	variable []int              // by leg: its variable, or −1
 	weights  [][2]scaled.Number // by variable: the weights of its two values, with those of the tables that were read
 	factorOf map[string]int     // by set of variables, as text: the index of its factor in the model
+	look     *pace.Pace         // counts operations, and is over once the context has ended
+}
+
+// readTables multiplies the model by all tables. It returns false if a table is no function of parities, or if the context ended.
+func (r *modelReader) readTables(net *btn.Network) bool {
+	for _, core := range net.Cores {
+		variables, ok := r.variablesOf(core.Legs)
+		if !ok || r.look.Over(int64(1<<min(len(core.Legs), maxOrder)+r.variableCount/64)) { // the table's entries, and the words of a set
+			return false
+		}
+		if !r.multiplyTable(core, variables) {
+			return false
+		}
+	}
+	return true
+}
+
+// readWeights multiplies the model by the weights of the variables: those of a variable are a function of the parity of it alone. It
+// returns false if a weight is below 0 or not finite, or if the context ended.
+func (r *modelReader) readWeights() bool {
+	for v, w := range r.weights {
+		if w[0].Sign() < 0 || w[1].Sign() < 0 || !w[0].IsFinite() || !w[1].IsFinite() {
+			return false
+		}
+		if r.look.Over(int64(r.variableCount/8 + 1)) { // about the bytes of a set
+			return false
+		}
+		variables := newSet(r.variableCount)
+		variables.toggle(v)
+		r.multiplyFactor(variables, w)
+	}
+	return true
 }
 
 // variablesOf returns the set of the variables that some legs lead to. ok is false if a leg has no variable, or if two legs have the same.

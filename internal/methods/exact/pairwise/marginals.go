@@ -49,14 +49,7 @@ func Marginals(
 
 	// Its execution. The marginals of sliced indices are the sums of the values of slices.
 	s.layOut(p)
-	r.reads = p.reads
-	r.factors = make([]scaled.Number, len(s.scopes))
-	r.bounds = make([]int, len(s.scopes))
-	r.marginals.total = make([][]scaled.Number, len(e.Dims))
-	for i, d := range e.Dims {
-		r.marginals.total[i] = make([]scaled.Number, d)
-	}
-
+	r.startMarginals(p, e.Dims)
 	z, err := r.sumSlices(p, func(value scaled.Number) {
 		for _, v := range s.sliced {
 			total := &r.marginals.total[v][r.slicedValues[v]]
@@ -71,6 +64,19 @@ func Marginals(
 		return Result{}, r.stats, nil
 	}
 	return Result{Z: z, Marginals: r.normalisedMarginals(z)}, r.stats, nil
+}
+
+// startMarginals prepares the run for the backward pass of a program: the indices to read at each table, and sums of 0 for the marginals of
+// all indices, whose dimensions are dims.
+func (r *run) startMarginals(p *program, dims []int) {
+	tables := len(r.shape.scopes)
+	r.reads = p.reads
+	r.factors = make([]scaled.Number, tables)
+	r.bounds = make([]int, tables)
+	r.marginals.total = make([][]scaled.Number, len(dims))
+	for i, d := range dims {
+		r.marginals.total[i] = make([]scaled.Number, d)
+	}
 }
 
 // normalisedMarginals returns the marginals of every index as probabilities: its sums divided by their total, which is Z up to rounding.
