@@ -185,34 +185,36 @@ func (t *floatStates) addIndependent(f *factor, column int, isNegated bool) {
 		odd = -odd
 	}
 
+	sums, next := t.sums, t.next
 	largest := 0.0
-	for s := range t.next {
-		fromEven, fromOdd := float64(even*t.sums[s]), float64(odd*t.sums[s^column]) // conversions keep the products from being fused
-		t.next[s] = fromEven + fromOdd
-		largest = max(largest, math.Abs(t.next[s]))
-		hasLostEven := math.Abs(fromEven) < smallestFloat && even != 0 && t.sums[s] != 0
-		hasLostOdd := math.Abs(fromOdd) < smallestFloat && odd != 0 && t.sums[s^column] != 0
+	for s := range next {
+		fromEven, fromOdd := float64(even*sums[s]), float64(odd*sums[s^column]) // conversions keep the products from being fused
+		next[s] = fromEven + fromOdd
+		largest = max(largest, math.Abs(next[s]))
+		hasLostEven := math.Abs(fromEven) < smallestFloat && even != 0 && sums[s] != 0
+		hasLostOdd := math.Abs(fromOdd) < smallestFloat && odd != 0 && sums[s^column] != 0
 		if hasLostEven || hasLostOdd {
 			ok = false
 		}
 	}
-	t.sums, t.next = t.next, t.sums
-	t.exp += shift + int64(rescale(t.sums, largest))
+	t.sums, t.next = next, sums
+	t.exp += shift + int64(rescale(next, largest))
 	t.isLossy = t.isLossy || !ok || largest < smallestFloat && largest > 0
 }
 
 // multiplyDependent multiplies D(s) by the value of dependent factor b at its parity, bit b of s.
 func (t *floatStates) multiplyDependent(f *factor, b int) {
 	values, shift, ok := f.scaledFloats()
+	sums := t.sums
 	largest := 0.0
-	for s, x := range t.sums {
-		t.sums[s] *= values[s>>b&1]
-		largest = max(largest, math.Abs(t.sums[s]))
-		if math.Abs(t.sums[s]) < smallestFloat && x != 0 && values[s>>b&1] != 0 {
+	for s, x := range sums {
+		sums[s] *= values[s>>b&1]
+		largest = max(largest, math.Abs(sums[s]))
+		if math.Abs(sums[s]) < smallestFloat && x != 0 && values[s>>b&1] != 0 {
 			ok = false
 		}
 	}
-	t.exp += shift + int64(rescale(t.sums, largest))
+	t.exp += shift + int64(rescale(sums, largest))
 	t.isLossy = t.isLossy || !ok
 }
 
