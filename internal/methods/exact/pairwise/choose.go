@@ -25,7 +25,7 @@ func (g *groups) panel(v, maxEntries int) *spec {
 	}
 	axesOfV, axesOfS := g.exclusive[v], g.exclusive[1-v]
 	run := axesOfV[suffixStart(axesOfV, maxEntries):]
-	rowStart := suffixStart(axesOfS, maxListed)
+	rowStart := suffixStart(axesOfS, maxListed) // the offsets of at most maxListed rows are listed, and of as many values of the sum
 	x := &spec{kind: panel, run: run, rows: axesOfS[rowStart:]}
 
 	// All other axes of the result are outer.
@@ -190,7 +190,8 @@ const (
 )
 
 // time returns an estimate of how long the kernel takes, in nanoseconds: for the blocks, for the multiplications (g.work), for calls of the
-// innermost loop, and for the entries of operands that are copied first. These are the entries that are gathered from operands that are not
+// innermost loop, and for the entries of operands that are copied first. Blocks are the loops over outer, axes of the result, and over steps,
+// axes that are summed. These are the entries that are gathered from operands that are not
 // contiguous, and those that a panel or matrices side by side pack.
 func (x *spec) time(g *groups) float64 {
 	outer := float64(count(x.outer))
@@ -202,20 +203,20 @@ func (x *spec) time(g *groups) float64 {
 
 	t := outer * steps * perBlock
 	switch x.kind {
-	case blend:
+	case blend: // out[run] += A[k, run] · B[k, run]
 		t += g.work*perBlend + outer*steps*sum*perCall
 		for i := range 2 {
 			if !x.isContiguous(i) {
 				t += x.countGathers(i) * sum * run * perGathered
 			}
 		}
-	case panel:
+	case panel: // out[rows, run] += S[rows, k] · V[k, run]
 		t += g.work*perPanel + outer*steps*perTile
 		t += x.countGathers(0) * rows * sum * 2 // S is packed: 2 ns an entry
 		if x.packsV() {
 			t += x.countGathers(1) * sum * run * perGathered
 		}
-	case batched:
+	case batched: // out[rows, columns, run] = Σ_k A[rows, k, run] · B[k, columns, run]
 		t += g.work*perBatched + outer*sum*run*(rows+columns)*perCopied // the entries of A and of B in each block
 		t += outer * rows * columns * perCall
 		for i := range 2 {
@@ -223,7 +224,7 @@ func (x *spec) time(g *groups) float64 {
 				t += g.size[i] * perGathered
 			}
 		}
-	case inner:
+	case inner: // out[o] = Σ_run A[o, run] · B[o, run]
 		t += g.work * perInner
 		for i := range 2 {
 			if !x.isContiguous(i) {

@@ -143,8 +143,8 @@ func (s *shape) storedLayout(leaf int) layout {
 }
 
 // planMerge chooses the kernel of out = a · b, a table over the indices in out, and the layout of the result. By rule the indices that are
-// summed out last come last in every table, so that reads are contiguous. A kernel may depart from it to get rows and runs. Among the
-// candidates a small model of the time of the loops decides (fastestKernel).
+// summed out last come last in every table, so that reads are contiguous. A kernel may depart from it to get rows and runs, groups of axes
+// over which it computes many entries at a time. Among the candidates a small model of the time of the loops decides (fastestKernel).
 func (s *shape) planMerge(a, b layout, out []int) (*spec, layout) {
 	g := s.groupIndices(a, b, out)
 	best := g.fastestKernel()
@@ -185,8 +185,9 @@ func (s *shape) rowMajor(axes []axis) (l layout, entries int) {
 	return l, entries
 }
 
-// fastestKernel returns the candidate that takes the least time by the model, the first one of equals. It is a plain loop if there is
-// little work.
+// fastestKernel returns the candidate that takes the least time by the model (time), the first one of equals. It is a plain loop if there is
+// little work. The others multiply runs entry by entry (blend), sum products of runs to numbers (inner), or multiply matrices, one pair
+// (panel) or many side by side (batched). A run is a list of entries of the innermost loop.
 func (g *groups) fastestKernel() *spec {
 	if !(g.work > tinyWork) {
 		return g.tiny()

@@ -100,8 +100,8 @@ func resize(b []float64, n int) []float64 {
 
 // doPanels computes the tasks from ≤ t < to of a panel merge, out[rows, run] += S[rows, k] · V[k, run]. The result has one block for each
 // combination of values of the outer axes. A task is a piece of the rows and a piece of the run of one block; the tasks of a block follow
-// each other, those with the same piece of the run first. A task goes through all steps of the sum and, within a step, through all
-// positions in the staged data (insideAxes).
+// each other, those with the same piece of the run first. A task goes through all steps, blocks of the values k of the sum, and within a
+// step through all positions in the staged data (insideAxes).
 func (w *worker) doPanels(m *merger, from, to int) {
 	x := m.spec
 	tasksPerBlock := m.runPieces * m.rowPieces

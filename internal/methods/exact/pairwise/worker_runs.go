@@ -8,7 +8,7 @@ import "github.com/basetensor/basetensor/internal/base/kernel"
 const maxTerms = 16
 
 // doBlends computes the tasks from ≤ t < to of a blend merge, out[run] += A[k, run] · B[k, run]. A task is a block of the result: its
-// runs at one combination of values of the outer axes.
+// runs at one combination of values of the outer axes. It is summed step by step: a step is a block of the values k of the sum.
 func (w *worker) doBlends(m *merger, from, to int) {
 	x := m.spec
 	w.outerLoop.seek(x.outer, from)
@@ -98,7 +98,7 @@ func (w *worker) multiplesOf(n, count int) []int {
 }
 
 // doInner computes task t of an inner merge, out[o] = Σ_run A[o, run] · B[o, run]: for every entry o of the result, the sum over the t-th
-// part of the steps.
+// part of the steps. The sum goes over steps, and within each over insideAxes, the axes of a staged block, and over a run of both operands.
 func (w *worker) doInner(m *merger, t int) {
 	x := m.spec
 	steps := count(x.steps)
