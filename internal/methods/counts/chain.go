@@ -105,11 +105,7 @@ func rayOf(p countspace.Poly) []int {
 		if p.Coef.Mant[i] == 0 {
 			continue
 		}
-		remainder := i
-		for a := len(exponents) - 1; a >= 0; a-- {
-			exponents[a] = remainder % p.Shape[a]
-			remainder /= p.Shape[a]
-		}
+		exponentsOf(p, i, exponents)
 		isConstant := !slices.ContainsFunc(exponents, func(x int) bool { return x > 0 })
 		switch {
 		case isConstant:
@@ -125,6 +121,14 @@ func rayOf(p countspace.Poly) []int {
 		ray[0] = 1
 	}
 	return ray
+}
+
+// exponentsOf sets exponents to those of coefficient i of p, the last variable fastest.
+func exponentsOf(p countspace.Poly, i int, exponents []int) {
+	for a := len(exponents) - 1; a >= 0; a-- {
+		exponents[a] = i % p.Shape[a]
+		i /= p.Shape[a]
+	}
 }
 
 // makePrimitive divides a vector by the greatest common divisor of its entries.

@@ -153,19 +153,9 @@ func (j run) contractAgain(value btn.Value, hasTotal bool) (btn.Value, error) {
 		return unsigned, err
 	}
 
-	// In wide numbers, and without rounded likelihoods if need be.
-	wantsMarginals := j.Marginals != nil
-	a, err := ContractWide(j.Ctx, j.Net, wantsMarginals, j.Joint, j.Memory)
-	isInDoubt := err == nil && a.Doubt != "" || errors.Is(err, ErrCancelled)
-	if net := j.withoutRounding(); net != nil && isInDoubt {
-		unrounded, unroundedErr := ContractWide(j.Ctx, net, wantsMarginals, j.Joint, j.Memory)
-		if unroundedErr == nil || fault.CodeOf(unroundedErr) != fault.OverBudget { // over budget: the first result stands
-			a, err = unrounded, unroundedErr
-		}
-	}
-
-	// Wide numbers take too much.
-	switch {
+	// In wide numbers.
+	a, err := j.contractWide()
+	switch { // over budget: wide numbers take too much
 	case err == nil:
 	case fault.CodeOf(err) != fault.OverBudget:
 		return btn.Value{}, err
@@ -181,6 +171,21 @@ func (j run) contractAgain(value btn.Value, hasTotal bool) (btn.Value, error) {
 
 	a.Flops += value.Flops
 	return j.valueOf(a), nil
+}
+
+// contractWide contracts the network in wide numbers. If the result is in doubt and likelihoods were rounded, it contracts the network once
+// more without rounded likelihoods; if that is over budget, the first result stands.
+func (j run) contractWide() (Answer, error) {
+	wantsMarginals := j.Marginals != nil
+	a, err := ContractWide(j.Ctx, j.Net, wantsMarginals, j.Joint, j.Memory)
+	isInDoubt := err == nil && a.Doubt != "" || errors.Is(err, ErrCancelled)
+	if net := j.withoutRounding(); net != nil && isInDoubt {
+		unrounded, unroundedErr := ContractWide(j.Ctx, net, wantsMarginals, j.Joint, j.Memory)
+		if unroundedErr == nil || fault.CodeOf(unroundedErr) != fault.OverBudget {
+			return unrounded, unroundedErr
+		}
+	}
+	return a, err
 }
 
 // hasNoCertainDigit reports whether v.Z is not 0 and rounding leaves no certain digit of it.

@@ -23,7 +23,7 @@ type readings struct {
 }
 
 // chooseReadings decides at which tables the marginals of indices are read, and which tables and adjoints are needed for it, from the
-// leaves up. The marginals of a lone index are read at its leaf. Those of the indices that a merge sums out are read at one of its two
+// leaves up. The marginals of a lone index, which only one leaf has, are read at its leaf. Those of the indices that a merge sums out are read at one of its two
 // tables: the one whose adjoint is needed anyway, or else the smaller one. Reading at a table needs its adjoint, and so the adjoint of the
 // result of the merge and the other table of the merge.
 func (s *shape) chooseReadings() *readings {
@@ -36,12 +36,7 @@ func (s *shape) chooseReadings() *readings {
 	for k, m := range s.merges {
 		a, b, out := m[0], m[1], s.leaves+k
 		if len(s.summedIndices[k]) > 0 {
-			table := a
-			onlyBNeedsAdjoint := r.needsAdjoint[b] && !r.needsAdjoint[a]
-			isBSmaller := r.needsAdjoint[a] == r.needsAdjoint[b] && s.sizes[b] < s.sizes[a]
-			if onlyBNeedsAdjoint || isBSmaller {
-				table = b
-			}
+			table := r.cheaperToRead(s, a, b)
 			r.reads[table] = append(slices.Clip(r.reads[table]), s.summedIndices[k]...) // Clip: the list of a leaf is that of the shape
 			r.needsAdjoint[table] = true
 		}
@@ -69,6 +64,16 @@ type backwardEmitter struct {
 // isKept reports whether a table is kept from the forward pass for the backward pass, and not computed again.
 func (e *backwardEmitter) isKept(table int) bool {
 	return e.readings.needsTable[table] && e.shape.sizes[table] <= e.maxKept
+}
+
+// cheaperToRead returns the one of two tables that are merged whose adjoint is needed anyway, or else the smaller one.
+func (r *readings) cheaperToRead(s *shape, a, b int) (table int) {
+	onlyBNeedsAdjoint := r.needsAdjoint[b] && !r.needsAdjoint[a]
+	isBSmaller := r.needsAdjoint[a] == r.needsAdjoint[b] && s.sizes[b] < s.sizes[a]
+	if onlyBNeedsAdjoint || isBSmaller {
+		return b
+	}
+	return a
 }
 
 // backwardProgram returns the program of Marginals: a forward pass to the value Z, and then a backward pass to the adjoints ∂Z/∂T of

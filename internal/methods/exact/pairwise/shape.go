@@ -145,25 +145,14 @@ func (s *shape) addMerge(k int, tables [2]int, tableCount []int) {
 	out := make([]int, 0, len(a)+len(b))
 	union := 1.0
 	for len(a) > 0 || len(b) > 0 {
-		// The next index v of the two sorted lists.
 		var v int
-		isInBoth := false
-		switch {
-		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
-			v, a = a[0], a[1:]
-		case len(a) == 0 || b[0] < a[0]:
-			v, b = b[0], b[1:]
-		default:
-			v = a[0]
-			a, b = a[1:], b[1:]
-			isInBoth = true
-		}
-
+		var isInBoth bool
+		v, isInBoth, a, b = takeSmallest(a, b)
 		union *= float64(s.dims[v])
 		if isInBoth {
 			tableCount[v]-- // one result takes the place of two tables
 		}
-		if isNeeded := tableCount[v] > 1; isNeeded {
+		if isNeeded := tableCount[v] > 1; isNeeded { // by a table other than the result
 			out = append(out, v)
 		} else {
 			s.summedIndices[k] = append(s.summedIndices[k], v)
@@ -174,6 +163,18 @@ func (s *shape) addMerge(k int, tables [2]int, tableCount []int) {
 	s.unionSize[k] = finite(union)
 	s.scopes[s.leaves+k] = out
 	s.sizes[s.leaves+k] = s.entriesOver(out)
+}
+
+// takeSmallest takes the smallest number v from two sorted lists, at least one of which has a number, and returns what is left of the lists.
+// isInBoth reports whether both lists had it.
+func takeSmallest(a, b []int) (v int, isInBoth bool, restA, restB []int) {
+	switch {
+	case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
+		return a[0], false, a[1:], b
+	case len(a) == 0 || b[0] < a[0]:
+		return b[0], false, a, b[1:]
+	}
+	return a[0], true, a[1:], b[1:]
 }
 
 // chooseStatic sets isStatic: it decides which tables are computed once for all slices. A leaf is, if it has no sliced indices, and if it

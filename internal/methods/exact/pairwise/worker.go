@@ -163,9 +163,9 @@ func (w *worker) addPanel(m *merger, p panelPiece, isFirst bool) bool {
 		v, sumV, panelDistance := w.packV(m, p.run, sum, mayReuseV)
 		for row := p.rows.start; row < p.rows.end; row += maxRows {
 			rows := interval{row, min(row+maxRows, p.rows.end)}
-			rowOut := out[(row-p.rows.start)*p.runEntries:]
-			isSet := isFirst && start == 0 // the kernel sets the piece; otherwise it adds to it
-			if w.strideInS > 0 {           // S is read where it is staged
+			rowOut := out[(row-p.rows.start)*p.runEntries:] // from the first of these rows on
+			isSet := isFirst && start == 0                  // the kernel sets the piece; otherwise it adds to it
+			if w.strideInS > 0 {                            // S is read where it is staged
 				s, offset := w.source(m, 0)
 				s = s[offset+start*w.strideInS+row:]
 				kernel.PanelOf(rowOut, p.runEntries, rows.length(), columns, s, w.strideInS, v, sumV, panelDistance, isSet)
