@@ -56,12 +56,12 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, fault.New(fault.Unsupported,
 			"plan: assignments (mpe, map) are found exactly only, and the exact way is switched off")
 	}
-	found, err := proposeExact(ctx, j, ask)
+	assignment, err := proposeExact(ctx, j, ask)
 	isOverBudget := fault.CodeOf(err) == fault.OverBudget && ctx.Err() == nil
 	if isOverBudget && j.IsAuto() && mayWeigh(ask) {
 		return proposeWeighted(ctx, j, ask)
 	}
-	return found, err
+	return assignment, err
 }
 
 // mayWeigh reports whether weighted samples answer all that is wanted: samples and, in addition to them, at most Z and marginals.
@@ -73,12 +73,12 @@ func mayWeigh(ask proposal.Ask) bool {
 // Under a deadline it also runs belief propagation: if that ends in several states, the assignment reports them, since weighted samples
 // may reach only one of them.
 func proposeWeighted(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	found, err := sampled.ProposeStates(ctx, j, ask)
-	if found != nil && err == nil && proposal.HasDeadline(ctx) {
-		err = regions.ReportPhases(ctx, j, found)
+	assignment, err := sampled.ProposeStates(ctx, j, ask)
+	if assignment != nil && err == nil && proposal.HasDeadline(ctx) {
+		err = regions.ReportPhases(ctx, j, assignment)
 	}
-	if found != nil || err != nil {
-		return found, err
+	if assignment != nil || err != nil {
+		return assignment, err
 	}
 	return proposeExact(ctx, j, ask)
 }
@@ -98,7 +98,7 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 	}
 
 	// Z by the exact way.
-	found, err := ask.Exact(ctx, ask)
+	assignment, err := ask.Exact(ctx, ask)
 	isOverBudget := fault.CodeOf(err) == fault.OverBudget && ctx.Err() == nil
 	if isOverBudget && j.IsAuto() && ask.WantsOnlyBest() {
 		return proposeSearch(ctx, j, ask, solution, "Z is left open, the exact way does not fit: "+err.Error())
@@ -108,16 +108,16 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 	}
 
 	// If this way for Z draws no samples, and an elimination that draws them takes long, a later way may do both.
-	if ask.Samples > 0 && !drawsSamples(ctx, j, found) && isDrawingHeavy(ctx, j) {
+	if ask.Samples > 0 && !drawsSamples(ctx, j, assignment) && isDrawingHeavy(ctx, j) {
 		ask.Accepts = func(a *btn.Assignment) bool { return drawsSamples(ctx, j, a) }
 		if drawing, _ := ask.Exact(ctx, ask); drawing != nil {
-			found = drawing
+			assignment = drawing
 		}
 	}
 
 	// Parts for each kind of assignment.
-	total := &found.Plan.Estimates[0] // of Z
-	joined := newJoinedEstimate(found)
+	total := &assignment.Plan.Estimates[0] // of Z
+	joined := newJoinedEstimate(assignment)
 	isSlow := joined.cost.Flops > proposal.InsuredShare*j.Settings.Budget // Z is not waited for if a search proves its assignment
 	for _, kind := range ask.Asks() {
 		isInsured, hit, err := joined.addKind(ctx, j, ask, kind, total, solution)
@@ -126,22 +126,22 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 		}
 		isSlow = isSlow || isInsured
 		if hit == btn.CacheMiss {
-			found.Cache = hit
+			assignment.Cache = hit
 		}
 	}
 
 	if solution != nil && proposal.HasDeadline(ctx) {
 		joined.prepend([]btn.Part{solution.Part()})
 	}
-	joined.finish(found)
+	joined.finish(assignment)
 	// Alone: as soon as a search has proved its assignment, that is the answer, and nothing waits for Z.
-	found.Alone = isSlow && ask.WantsOnlyBest() && !ask.Marginals
-	return found, nil
+	assignment.Alone = isSlow && ask.WantsOnlyBest() && !ask.Marginals
+	return assignment, nil
 }
 
 // drawsSamples reports whether the parts of an exact plan for Z have parts that draw samples along with them.
-func drawsSamples(ctx context.Context, j *proposal.Job, found *btn.Assignment) bool {
-	parts := found.Plan.Estimates[0].Parts
+func drawsSamples(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) bool {
+	parts := assignment.Plan.Estimates[0].Parts
 	finder, isFinder := parts[0].(proposal.Finder)
 	if !isFinder {
 		return false
@@ -167,11 +167,11 @@ type joinedEstimate struct {
 }
 
 // newJoinedEstimate returns a copy of the estimate of an assignment, without parts that find assignments.
-func newJoinedEstimate(found *btn.Assignment) *joinedEstimate {
-	j := &joinedEstimate{estimate: found.Plan.Estimates[0]}
+func newJoinedEstimate(assignment *btn.Assignment) *joinedEstimate {
+	j := &joinedEstimate{estimate: assignment.Plan.Estimates[0]}
 	j.estimate.Parts = slices.Clone(j.estimate.Parts)
-	if found.Cost != nil {
-		j.cost = *found.Cost
+	if assignment.Cost != nil {
+		j.cost = *assignment.Cost
 	}
 	return j
 }
@@ -235,9 +235,9 @@ func (j *joinedEstimate) addKind(
 
 // finish makes the joined estimate the only one of the plan of an assignment, and sets the assignment's price if it has one. Parts that
 // find assignments get the weight 1 if the estimate has weights.
-func (j *joinedEstimate) finish(found *btn.Assignment) {
-	if found.Cost != nil {
-		found.Cost = &j.cost
+func (j *joinedEstimate) finish(assignment *btn.Assignment) {
+	if assignment.Cost != nil {
+		assignment.Cost = &j.cost
 	}
 	if j.estimate.Alpha != nil {
 		j.estimate.Alpha = slices.Clone(j.estimate.Alpha)
@@ -245,9 +245,9 @@ func (j *joinedEstimate) finish(found *btn.Assignment) {
 			j.estimate.Alpha = append(j.estimate.Alpha, scaled.One)
 		}
 	}
-	plan := *found.Plan
+	plan := *assignment.Plan
 	plan.Estimates = []btn.Estimate{j.estimate}
-	found.Plan = &plan
+	assignment.Plan = &plan
 }
 
 // pilot makes a short search for the most probable assignment, and returns what it finds. The result is nil if the job asks for anything
@@ -301,12 +301,12 @@ func proposeSearch(
 		e := &plan.Estimates[0]
 		e.Parts = slices.Insert(e.Parts, 0, solution.Part())
 	}
-	found := proposal.NewPricedAssignment(plan, hit)
-	found.Warnings = []string{why}
+	assignment := proposal.NewPricedAssignment(plan, hit)
+	assignment.Warnings = []string{why}
 	if ask.Marginals {
-		found.Warnings = append(found.Warnings, "so are the marginals")
+		assignment.Warnings = append(assignment.Warnings, "so are the marginals")
 	}
-	return found, nil
+	return assignment, nil
 }
 
 // wholeBudget is the share of the budget of a search that is not divided with anything else.

@@ -38,13 +38,13 @@ func (n *node) isLarge() bool { return n.degree >= largeDegree }
 // blockBounds returns, for each block of blockSize coefficients, an exponent b with all coefficients below 2^b, or noBound if all are 0.
 // Coefficient i is mant[i] · 2^exp[i].
 func blockBounds(mant []float64, exp []int64) []int64 {
-	out := slices.Repeat([]int64{noBound}, (len(mant)+blockSize-1)/blockSize)
+	bounds := slices.Repeat([]int64{noBound}, (len(mant)+blockSize-1)/blockSize)
 	for i, m := range mant {
 		if m != 0 {
-			out[i/blockSize] = max(out[i/blockSize], exp[i]+1) // mant is below 2
+			bounds[i/blockSize] = max(bounds[i/blockSize], exp[i]+1) // mant is below 2
 		}
 	}
-	return out
+	return bounds
 }
 
 // log2 returns the logarithm of n ≥ 1 to the base 2, rounded up.

@@ -185,16 +185,16 @@ func (x *chainFactor) restrictToRay(p countspace.Poly) countspace.Poly {
 			length = min(length, (p.Shape[a]-1)/r+1)
 		}
 	}
-	out := countspace.New([]int{length})
+	restricted := countspace.New([]int{length})
 	exponents := make([]int, len(x.ray))
 	for k := range length {
 		coefficient := p.At(exponents)
-		out.Coef.Mant[k], out.Coef.Exp[k] = coefficient.Mant, coefficient.Exp
+		restricted.Coef.Mant[k], restricted.Coef.Exp[k] = coefficient.Mant, coefficient.Exp
 		for a, r := range x.ray {
 			exponents[a] += r
 		}
 	}
-	return out
+	return restricted
 }
 
 // wholeProduct returns all coefficients of the factor, base^power or the product on the ray, over its box in all variables. It is computed
@@ -212,17 +212,17 @@ func (x *chainFactor) wholeProduct(ops *countspace.Ops) (countspace.Poly, error)
 	if err := x.line.multiplyUp(x.line.root); err != nil {
 		return countspace.Poly{}, err
 	}
-	out := countspace.New(x.shape)
+	whole := countspace.New(x.shape)
 	exponents := make([]int, len(x.ray))
 	product := x.line.root.windows[0].p
 	for j := range product.Coef.Mant {
-		out.Set(exponents, product.Coef.At(j))
+		whole.Set(exponents, product.Coef.At(j))
 		for a, r := range x.ray {
 			exponents[a] += r
 		}
 	}
-	x.product = out
-	return out, nil
+	x.product = whole
+	return whole, nil
 }
 
 // isStepwise reports whether multiplying by the base power times is less work than multiplying by base^power once.
@@ -465,29 +465,29 @@ func (c *chain) wantedCoefficients(p countspace.Poly) countspace.Poly {
 // rayCoefficients returns a polynomial over the box x.shape that is 1 at the multiples j · ray and 0 elsewhere. j goes from 0 to the
 // degree of the ray's product in one variable. All of these multiples are in the box, whose sides are degree · ray[a] + 1 (planRay).
 func (x *chainFactor) rayCoefficients() countspace.Poly {
-	out := countspace.New(x.shape)
+	ones := countspace.New(x.shape)
 	exponents := make([]int, len(x.ray))
 	for range x.line.root.degree + 1 {
-		out.Set(exponents, scaled.One)
+		ones.Set(exponents, scaled.One)
 		for a, r := range x.ray {
 			exponents[a] += r
 		}
 	}
-	return out
+	return ones
 }
 
 // spreadFromRay returns a polynomial in all variables, over the box of kindPoly, that has the coefficients of onRay at the multiples of the
 // ray.
 func (x *chainFactor) spreadFromRay(onRay, kindPoly countspace.Poly) countspace.Poly {
-	out := countspace.New(kindPoly.Shape)
+	poly := countspace.New(kindPoly.Shape)
 	exponents := make([]int, len(x.ray))
 	for j := range onRay.Coef.Mant {
 		if y := onRay.Coef.At(j); !y.IsZero() {
-			out.Set(exponents, y)
+			poly.Set(exponents, y)
 		}
 		for a, r := range x.ray {
 			exponents[a] += r
 		}
 	}
-	return out
+	return poly
 }

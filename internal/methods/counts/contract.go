@@ -113,11 +113,11 @@ func (j partContraction) findAssignments(form *Form, part *Counts, want btn.Want
 		return value, err
 	}
 	stream := func(sample int) *rand.Rand { return rand.New(rand.NewPCG(want.Seed, uint64(sample))) }
-	answer, drawn, err := form.Draw(j.Ctx, want.Samples, stream)
-	if err != nil || drawn == nil {
+	answer, samples, err := form.Draw(j.Ctx, want.Samples, stream)
+	if err != nil || samples == nil {
 		return value, err
 	}
-	value.Drawn = &btn.Drawn{Weight: answer.Z.Mul(scale), Values: drawn}
+	value.Drawn = &btn.Drawn{Weight: answer.Z.Mul(scale), Values: samples}
 	value.Flops = 2 * float64(answer.MulAdds)
 	return value, nil
 }
@@ -161,14 +161,14 @@ func (j partContraction) judgeCancellation(value *btn.Value, part *Counts) error
 
 // absoluteNetwork returns a copy of the network with every number of its cores and links replaced by its absolute value.
 func absoluteNetwork(net *btn.Network) *btn.Network {
-	out := *net
-	out.Links = make([]btn.Link, len(net.Links))
+	absolute := *net
+	absolute.Links = make([]btn.Link, len(net.Links))
 	for k, link := range net.Links {
-		out.Links[k] = btn.Link{Legs: link.Legs, T: contraction.Absolute(link.T)}
+		absolute.Links[k] = btn.Link{Legs: link.Legs, T: contraction.Absolute(link.T)}
 	}
-	out.Cores = make([]btn.Core, len(net.Cores))
+	absolute.Cores = make([]btn.Core, len(net.Cores))
 	for k, core := range net.Cores {
-		out.Cores[k] = btn.Core{Legs: core.Legs, T: contraction.Absolute(core.T)}
+		absolute.Cores[k] = btn.Core{Legs: core.Legs, T: contraction.Absolute(core.T)}
 	}
-	return &out
+	return &absolute
 }

@@ -93,9 +93,9 @@ func HasNegativeNumber(net *btn.Network) bool {
 // boxes returns the polynomials of all kinds for estimates of cost. A polynomial that is not computed yet is replaced by ones over its box,
 // which costs at least as much.
 func (f *Form) boxes() []countspace.Poly {
-	out := slices.Clone(f.polys)
-	for k := range out {
-		if out[k].Shape != nil {
+	polys := slices.Clone(f.polys)
+	for k := range polys {
+		if polys[k].Shape != nil {
 			continue
 		}
 		box := slices.Repeat([]float64{1}, f.countVariables) // its side in each count variable
@@ -108,12 +108,12 @@ func (f *Form) boxes() []countspace.Poly {
 		for v := range box {
 			shape[v] = int(box[v])
 		}
-		out[k] = countspace.New(shape)
-		for i := range out[k].Coef.Mant {
-			out[k].Coef.Mant[i] = 1
+		polys[k] = countspace.New(shape)
+		for i := range polys[k].Coef.Mant {
+			polys[k].Coef.Mant[i] = 1
 		}
 	}
-	return out
+	return polys
 }
 
 // computePolys computes the polynomials of the kinds, classes of equal pieces, that have tables and are not known yet. Others are known
@@ -205,14 +205,14 @@ func (f *Form) spacePoly() countspace.Poly {
 // outerProduct returns the polynomial a(y)·b(z), whose variables are those of a, y, and then those of b, z.
 func outerProduct(a, b countspace.Poly) countspace.Poly {
 	shape := append(append([]int{}, a.Shape...), b.Shape...)
-	out := countspace.Poly{Shape: shape, Coef: scaled.NewVector(a.Size() * b.Size())}
+	product := countspace.Poly{Shape: shape, Coef: scaled.NewVector(a.Size() * b.Size())}
 	for i := range a.Size() {
 		x := a.Coef.At(i)
 		for k := range b.Size() {
-			out.Coef.Set(i*b.Size()+k, x.Mul(b.Coef.At(k)))
+			product.Coef.Set(i*b.Size()+k, x.Mul(b.Coef.At(k)))
 		}
 	}
-	return out
+	return product
 }
 
 // checkMemory returns an error if the value, or with marginals the value and all marginals, takes more bytes than the memory.

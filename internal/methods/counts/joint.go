@@ -41,15 +41,15 @@ func (f *Form) Joint(ctx context.Context, set []int) (Answer, error) {
 	for _, v := range set {
 		cells *= f.net.Variables[v].Domain
 	}
-	out := make([]scaled.Number, cells)
-	for cell := range out {
+	marginal := make([]scaled.Number, cells)
+	for cell := range marginal {
 		p, err := j.cellPoly(cell)
 		if err != nil {
 			return Answer{}, err
 		}
-		out[cell] = countspace.Dot(h, p, e.ops).Mul(f.scale)
+		marginal[cell] = countspace.Dot(h, p, e.ops).Mul(f.scale)
 	}
-	return Answer{Joint: out, MulAdds: e.ops.MulAdds}, ctx.Err()
+	return Answer{Joint: marginal, MulAdds: e.ops.MulAdds}, ctx.Err()
 }
 
 // jointMarginal is a set of variables and the pieces that have them.
@@ -125,15 +125,15 @@ func (j *jointMarginal) cellPoly(cell int) (countspace.Poly, error) {
 		j.terms[j.links[k]] = cell % domain
 		cell /= domain
 	}
-	out := countspace.Constant(j.countVariables, scaled.One)
+	product := countspace.Constant(j.countVariables, scaled.One)
 	for _, t := range j.piecesOfSet {
 		p, err := j.piecePoly(t)
 		if err != nil {
 			return p, err
 		}
-		out = out.Mul(p, j.ops)
+		product = product.Mul(p, j.ops)
 	}
-	return out, nil
+	return product, nil
 }
 
 // piecePoly returns the polynomial of piece t with the variables of the set fixed to the values of the present cell.

@@ -140,11 +140,11 @@ func (l *line) multiplyUp(n *node) error {
 	if err := l.multiplyUp(n.right); err != nil {
 		return err
 	}
-	wanted := n.bounds.wanted
-	if wanted == nil {
-		wanted = n.wholeSpan()
+	spans := n.bounds.wanted
+	if spans == nil {
+		spans = n.wholeSpan()
 	}
-	n.windows = l.multiply(n.left.windows, n.right.windows, wanted)
+	n.windows = l.multiply(n.left.windows, n.right.windows, spans)
 	return nil
 }
 

@@ -53,33 +53,33 @@ func (r *tableRun) fillTables() (countspace.Poly, error) {
 // indices in another sequence, and numbers with exponents.
 func (r *tableRun) tableEntries(s *step) []countspace.Poly {
 	t := &r.expression.Tables[s.first]
-	out := make([]countspace.Poly, len(t.Data))
+	entries := make([]countspace.Poly, len(t.Data))
 	walk := r.walk(s.scope, t.Scope) // walk.Position[0] is the entry of t at the values of the current entry
-	for entry := range out {
+	for entry := range entries {
 		source := walk.Position[0]
 		x := scaled.FromFloat(t.Data[source])
 		if t.Exp != nil {
 			x = scaled.Make(t.Data[source], t.Exp[source])
 		}
-		out[entry] = countspace.Constant(r.countVariables, x)
+		entries[entry] = countspace.Constant(r.countVariables, x)
 		walk.Next()
 	}
-	return out
+	return entries
 }
 
 // linkTerms returns the polynomials of a link's terms, by value of the link's index. If a term is fixed, all others are 0.
 func (r *tableRun) linkTerms(link int) []countspace.Poly {
-	out := make([]countspace.Poly, r.expression.Dims[r.netPlan.index[link]])
-	for value := range out {
+	polys := make([]countspace.Poly, r.expression.Dims[r.netPlan.index[link]])
+	for value := range polys {
 		x := r.termOf(link, value)
 		isOtherFixed := r.fixedTerm != nil && r.fixedTerm[link] > 0 && r.fixedTerm[link] != x+1 // 1 + the fixed term; 0: none
 		if isOtherFixed {
-			out[value] = countspace.Constant(r.countVariables, scaled.Number{})
+			polys[value] = countspace.Constant(r.countVariables, scaled.Number{})
 			continue
 		}
-		out[value] = r.termPoly(r.links[link], x, r.ops)
+		polys[value] = r.termPoly(r.links[link], x, r.ops)
 	}
-	return out
+	return polys
 }
 
 // termOf returns the term of a link for a value of the link's index. They differ if the index leaves out terms of weight 0.
@@ -112,15 +112,15 @@ func (r *tableRun) multiplyEntries(p, q countspace.Poly) countspace.Poly {
 // multiplyTables returns the table of a product step: over the indices of both factors, the product of their entries.
 func (r *tableRun) multiplyTables(s *step) ([]countspace.Poly, error) {
 	walk := r.walk(s.scope, r.steps[s.first].scope, r.steps[s.second].scope)
-	out := make([]countspace.Poly, int(r.entries(s)))
-	for entry := range out {
+	products := make([]countspace.Poly, int(r.entries(s)))
+	for entry := range products {
 		if err := r.ctx.Err(); err != nil {
 			return nil, err
 		}
-		out[entry] = r.multiplyEntries(r.tables[s.first][walk.Position[0]], r.tables[s.second][walk.Position[1]])
+		products[entry] = r.multiplyEntries(r.tables[s.first][walk.Position[0]], r.tables[s.second][walk.Position[1]])
 		walk.Next()
 	}
-	return out, nil
+	return products, nil
 }
 
 // sumOut returns the table of a sum step: the table of the summand with one index summed out. It goes through the entries of the summand,
@@ -128,30 +128,30 @@ func (r *tableRun) multiplyTables(s *step) ([]countspace.Poly, error) {
 func (r *tableRun) sumOut(s *step) ([]countspace.Poly, error) {
 	summand := &r.steps[s.first]
 	walk := r.walk(summand.scope, s.scope)
-	out := make([]countspace.Poly, int(r.entries(s)))
+	sums := make([]countspace.Poly, int(r.entries(s)))
 	for _, p := range r.tables[s.first] {
 		if err := r.ctx.Err(); err != nil {
 			return nil, err
 		}
-		if entry := walk.Position[0]; out[entry].Shape == nil {
-			out[entry] = p
+		if entry := walk.Position[0]; sums[entry].Shape == nil {
+			sums[entry] = p
 		} else if !p.IsZero() {
-			out[entry] = out[entry].Add(p)
+			sums[entry] = sums[entry].Add(p)
 		}
 		walk.Next()
 	}
-	return out, nil
+	return sums, nil
 }
 
 // termMarginals returns M(x) = w(x) ∂⟨h, p⟩/∂w(x) for every term x of every link, by link and term. p is the polynomial of the piece, and
 // ⟨h, p⟩ = Σ_c h_c p_c for the given derivative h, over p's box. It goes back over the steps of fillTables and drops the tables on the way.
 func (r *tableRun) termMarginals(derivative countspace.Poly) ([][]scaled.Number, error) {
-	out := make([][]scaled.Number, len(r.links))
+	marginals := make([][]scaled.Number, len(r.links))
 	for k, link := range r.links {
-		out[k] = make([]scaled.Number, len(r.layout.net.Links[link].T.(*tensor.CP).Weights))
+		marginals[k] = make([]scaled.Number, len(r.layout.net.Links[link].T.(*tensor.CP).Weights))
 	}
 	if r.tables == nil { // the piece is 0
-		return out, nil
+		return marginals, nil
 	}
 
 	// adjoint is, by step and entry, the derivative by the entry. An entry without a shape has none.
@@ -164,7 +164,7 @@ func (r *tableRun) termMarginals(derivative countspace.Poly) ([][]scaled.Number,
 		case opUnary:
 			for entry, p := range r.tables[i] {
 				if a := adjoint[i][entry]; a.Shape != nil {
-					out[step.first][r.termOf(step.first, entry)] = countspace.Dot(a, p, r.ops)
+					marginals[step.first][r.termOf(step.first, entry)] = countspace.Dot(a, p, r.ops)
 				}
 			}
 		case opProduct:
@@ -177,7 +177,7 @@ func (r *tableRun) termMarginals(derivative countspace.Poly) ([][]scaled.Number,
 		}
 		adjoint[i], r.tables[i] = nil, nil
 	}
-	return out, nil
+	return marginals, nil
 }
 
 // propagateProduct sets adjoint, which has the derivatives by the entries of each step's table, for the two factors of a product step. h is

@@ -25,11 +25,11 @@ func MultiplyPolys(vars int, ps []countspace.Poly, ops *countspace.Ops) countspa
 	}
 	ps = slices.Clone(ps)
 	slices.SortStableFunc(ps, func(p, q countspace.Poly) int { return cmp.Compare(q.Size(), p.Size()) })
-	out := ps[0]
+	product := ps[0]
 	for _, p := range ps[1:] {
-		out = out.Mul(p, ops)
+		product = product.Mul(p, ops)
 	}
-	return out
+	return product
 }
 
 // Product is Σ_c S_c [z^c] Π_k Polys_k.

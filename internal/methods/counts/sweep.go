@@ -166,18 +166,18 @@ func (s *variableSweep) fillRemaining(isMaximum bool) error {
 // linkChoices returns the values of a link's variable with their weights, and what each adds to the counts.
 func (f *Form) linkChoices(link int) []valueChoice {
 	weights := f.net.Links[link].T.(*tensor.CP).Weights
-	out := make([]valueChoice, len(weights))
+	choices := make([]valueChoice, len(weights))
 	for x, weight := range weights {
-		out[x] = valueChoice{weight: scaled.FromFloat(weight), count: make([]int, f.countVariables)}
+		choices[x] = valueChoice{weight: scaled.FromFloat(weight), count: make([]int, f.countVariables)}
 		for _, leg := range f.net.Links[link].Legs {
 			factor, level := f.contribution(leg, x)
-			out[x].weight = out[x].weight.Mul(scaled.FromFloat(factor))
+			choices[x].weight = choices[x].weight.Mul(scaled.FromFloat(factor))
 			if level > 0 {
-				out[x].count[level-1]++
+				choices[x].count[level-1]++
 			}
 		}
 	}
-	return out
+	return choices
 }
 
 // fillBox returns a table over the counts before variable v. It calls entry for each count vector c, the last count fastest.
@@ -186,13 +186,13 @@ func (s *variableSweep) fillBox(v int, entry func(c []int) scaled.Number) []scal
 	for _, n := range s.shape[v] {
 		size *= n
 	}
-	out := make([]scaled.Number, size)
+	table := make([]scaled.Number, size)
 	c := make([]int, s.countVariables)
-	for index := range out {
+	for index := range table {
 		if s.pace.Over(8) { // about 8 operations; the caller looks at pace.Err
-			return out
+			return table
 		}
-		out[index] = entry(c)
+		table[index] = entry(c)
 
 		// The next count vector.
 		for k := s.countVariables - 1; k >= 0; k-- {
@@ -202,7 +202,7 @@ func (s *variableSweep) fillBox(v int, entry func(c []int) scaled.Number) []scal
 			c[k] = 0
 		}
 	}
-	return out
+	return table
 }
 
 // weightWith returns the weight of value x of variable v, times the total weight, or the largest weight, of all values of the later

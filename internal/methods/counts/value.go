@@ -290,15 +290,15 @@ func (e *evaluation) spreadMarginals(derivatives []countspace.Poly) ([]scaled.Nu
 		firstValue[v] = valueCount
 		valueCount += variable.Domain
 	}
-	out := make([]scaled.Number, valueCount)
+	marginals := make([]scaled.Number, valueCount)
 	for t, p := range e.pieces {
 		for i, link := range p.links {
 			if v := e.variableOf[link]; v >= 0 && rows[e.kindOf[t]] != nil {
-				copy(out[firstValue[v]:], rows[e.kindOf[t]][i])
+				copy(marginals[firstValue[v]:], rows[e.kindOf[t]][i])
 			}
 		}
 	}
-	return out, nil
+	return marginals, nil
 }
 
 // linkMarginals returns the marginals of the links of a piece of kind k, by link and term, given the derivative h by the kind's polynomial.

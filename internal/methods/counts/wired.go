@@ -235,7 +235,7 @@ func boxVolume(box []float64) float64 {
 // subnetwork returns a piece as a network of its own, without what counts: its tables, and its links with only the legs that a table has.
 // It returns errForm if a link is not in CP form.
 func (l *layout) subnetwork(p piece) (*btn.Network, error) {
-	out := &btn.Network{Scale: scaled.One, Variables: []btn.Variable{}}
+	sub := &btn.Network{Scale: scaled.One, Variables: []btn.Variable{}}
 	legNumber := map[int]int{} // by leg of the whole network: its number in the piece
 	for _, k := range p.links {
 		link := &l.net.Links[k]
@@ -249,14 +249,14 @@ func (l *layout) subnetwork(p piece) (*btn.Network, error) {
 			if !l.onTable(leg) {
 				continue
 			}
-			legNumber[leg] = len(out.Dims)
-			legs = append(legs, len(out.Dims))
-			out.Dims = append(out.Dims, l.net.Dims[leg])
+			legNumber[leg] = len(sub.Dims)
+			legs = append(legs, len(sub.Dims))
+			sub.Dims = append(sub.Dims, l.net.Dims[leg])
 			reduced.Shape = append(reduced.Shape, cp.Shape[mode])
 			reduced.Vectors = append(reduced.Vectors, cp.Vectors[mode])
 		}
-		out.Variables = append(out.Variables, btn.Variable{Domain: len(cp.Weights), Link: len(out.Links)})
-		out.Links = append(out.Links, btn.Link{Legs: legs, T: reduced})
+		sub.Variables = append(sub.Variables, btn.Variable{Domain: len(cp.Weights), Link: len(sub.Links)})
+		sub.Links = append(sub.Links, btn.Link{Legs: legs, T: reduced})
 	}
 	for _, c := range p.cores {
 		core := &l.net.Cores[c]
@@ -264,7 +264,7 @@ func (l *layout) subnetwork(p piece) (*btn.Network, error) {
 		for mode, leg := range core.Legs {
 			legs[mode] = legNumber[leg]
 		}
-		out.Cores = append(out.Cores, btn.Core{Legs: legs, T: core.T})
+		sub.Cores = append(sub.Cores, btn.Core{Legs: legs, T: core.T})
 	}
-	return out, nil
+	return sub, nil
 }

@@ -185,11 +185,11 @@ func (p *Prepared) overDomain(v, i int, row []float64) []float64 {
 	if support == nil {
 		return row
 	}
-	out := make([]float64, p.net.Variables[v].Domain)
+	probabilities := make([]float64, p.net.Variables[v].Domain)
 	for k, x := range support {
-		out[x] = row[k]
+		probabilities[x] = row[k]
 	}
-	return out
+	return probabilities
 }
 
 // fits returns an error if c was not planned for this network under this evidence.

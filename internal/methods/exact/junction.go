@@ -68,25 +68,25 @@ func JunctionPlan(
 	if !ok {
 		return nil, false, nil
 	}
-	found, err := contractionorder.Search(ctx, h, contractionorder.Options{
+	searchResult, err := contractionorder.Search(ctx, h, contractionorder.Options{
 		Seed:    s.Seed,
 		Moves:   min(policy.JunctionMoves, proposal.MoveLimit(s)),
 		Effort:  policy.MarginalRate / policy.MoveCost, // how many moves it is worth to save one flop of Z, with marginals
 		Threads: searchThreads,
 	})
 	isOverBudget := err != nil && fault.CodeOf(err) == fault.OverBudget
-	isSliced := err == nil && len(found.Slices) > 0
+	isSliced := err == nil && len(searchResult.Slices) > 0
 	if isOverBudget || isSliced {
 		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	cost, marginals := junction.Price(h, found.Tree) // of Z, and of Z with marginals
+	cost, marginals := junction.Price(h, searchResult.Tree) // of Z, and of Z with marginals
 	if cost.Flops > policy.JunctionFlops || marginals.Bytes > min(policy.JunctionBytes, float64(s.Memory)) {
 		return nil, false, nil
 	}
-	return proposal.ExactPlan(cost, &Junction{Tables: found.Tree.Leaves, Merges: flatten(found.Tree.Merges), Flops: cost.Flops}), true, nil
+	return proposal.ExactPlan(cost, &Junction{Tables: searchResult.Tree.Leaves, Merges: flatten(searchResult.Tree.Merges), Flops: cost.Flops}), true, nil
 }
 
 // countWideTables returns the number of tables over more than one index. All others are weights.

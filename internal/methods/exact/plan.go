@@ -55,14 +55,14 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, query.
 	search := p.searchOptions(o, memory)
 	var overMemory error // of the tree before this one
 	for {
-		found, err := contractionorder.Search(ctx, h, search)
+		searchResult, err := contractionorder.Search(ctx, h, search)
 		if overMemory != nil && errors.Is(err, contractionorder.ErrMemory) { // of the reduced memory, which is not what was asked for
 			return nil, query.Cost{}, overMemory
 		}
 		if err != nil {
 			return nil, query.Cost{}, err
 		}
-		tree, cost, err := p.treeOf(h, found, memory)
+		tree, cost, err := p.treeOf(h, searchResult, memory)
 		fits := cost.Bytes <= float64(memory) && cost.Slices < math.MaxInt64
 		if err != nil || fits {
 			return tree, cost, err
@@ -97,11 +97,11 @@ func (p *Prepared) needsMarginals() bool { return p.marginals || p.cells != nil 
 // treeOf returns a plan of the search as a Tree of the network with hypergraph h, and its price: of marginals within memory bytes if they
 // are asked for, otherwise of Z.
 func (p *Prepared) treeOf(
-	h contractionorder.Hypergraph, found contractionorder.Plan, memory int64,
+	h contractionorder.Hypergraph, searchResult contractionorder.Plan, memory int64,
 ) (*Tree, query.Cost, error) {
-	cost, err := pairwise.Plan(h, found.Tree, found.Slices)
+	cost, err := pairwise.Plan(h, searchResult.Tree, searchResult.Slices)
 	if err == nil && p.needsMarginals() {
-		cost, err = pairwise.PlanMarginals(h, found.Tree, found.Slices, memory)
+		cost, err = pairwise.PlanMarginals(h, searchResult.Tree, searchResult.Slices, memory)
 	}
 	if err != nil {
 		return nil, query.Cost{}, err
@@ -109,16 +109,16 @@ func (p *Prepared) treeOf(
 
 	tree := &Tree{
 		Shape:     Digest(h),
-		Tables:    found.Tree.Leaves,
-		Merges:    flatten(found.Tree.Merges),
-		Slices:    found.Slices,
+		Tables:    searchResult.Tree.Leaves,
+		Merges:    flatten(searchResult.Tree.Merges),
+		Slices:    searchResult.Slices,
 		Count:     int64(min(cost.Slices, 1<<62)), // within int64; so many slices are never done
 		Marginals: p.marginals,
 		Joint:     p.cells != nil,
 	}
 	return tree, query.Cost{
-		Width:     found.Cost.Width,
-		Log2Table: found.Cost.Log2Table,
+		Width:     searchResult.Cost.Width,
+		Log2Table: searchResult.Cost.Log2Table,
 		Flops:     cost.Flops(cost.Slices),
 		Bytes:     cost.PeakBytes,
 		Slices:    cost.Slices,

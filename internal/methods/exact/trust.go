@@ -73,7 +73,7 @@ var ErrCancelled = errors.New("exact: terms of both signs cancel, and no digit o
 func ContractWide(
 	ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64,
 ) (Answer, error) {
-	given, err := lower.BuildWide(ctx, net)
+	expression, err := lower.BuildWide(ctx, net)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -82,14 +82,14 @@ func ContractWide(
 	}
 
 	// The contraction, with one more index for a joint marginal.
-	p := &Prepared{net: net, given: given, marginals: marginals}
+	p := &Prepared{net: net, given: expression, marginals: marginals}
 	if len(set) > 0 {
 		if err := p.addCells(set, memory); err != nil {
 			return Answer{}, err
 		}
 	}
 
-	r, err := wide.Contract(ctx, given, wide.Options{
+	r, err := wide.Contract(ctx, expression, wide.Options{
 		Memory:    memory,
 		Marginals: p.needsMarginals(),
 	})

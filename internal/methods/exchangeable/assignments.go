@@ -139,13 +139,13 @@ func (c *summedForm) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error
 		sum += w
 		cumulative[vector] = sum
 	}
-	return c.drawAll(ctx, want, c.lists, c.lnZ(), func(stream *rand.Rand, to []int) {
+	return c.drawAll(ctx, want, c.lists, c.lnZ(), func(stream *rand.Rand, vectors []int) {
 		u := stream.Float64() * sum
 		vector := min(sort.Search(len(cumulative), func(k int) bool { return cumulative[k] > u }), len(cumulative)-1)
 		for c.masses[vector] == 0 { // only after roundings, at the end of the list
 			vector--
 		}
-		c.splitVector(vector, to)
+		c.splitVector(vector, vectors)
 	})
 }
 
@@ -160,13 +160,13 @@ func (e *eliminated) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error
 // drawAll draws want.Samples assignments, each with a random stream of its own: the count vectors of all classes by drawVectors, then the
 // members of each group that have a value, then the leaves. ln is ln Z.
 func (f *form) drawAll(
-	ctx context.Context, want btn.Want, lists []*list, ln logarithm, drawVectors func(stream *rand.Rand, to []int),
+	ctx context.Context, want btn.Want, lists []*list, ln logarithm, drawVectors func(stream *rand.Rand, vectors []int),
 ) (*btn.Drawn, error) {
 	n := len(f.weights)
 	if err := query.CheckSamples(n, want.Samples); err != nil {
 		return nil, err
 	}
-	drawn := &btn.Drawn{Weight: ln.number(), Values: make([]int, n*want.Samples)}
+	samples := &btn.Drawn{Weight: ln.number(), Values: make([]int, n*want.Samples)}
 	vectors := make([]int, len(lists))
 	for s := range want.Samples {
 		if err := ctx.Err(); err != nil {
@@ -174,7 +174,7 @@ func (f *form) drawAll(
 		}
 		stream := rand.New(rand.NewPCG(want.Seed, uint64(s)))
 		drawVectors(stream, vectors)
-		values := drawn.Values[s*n : (s+1)*n]
+		values := samples.Values[s*n : (s+1)*n]
 		for class, l := range lists {
 			for k, g := range l.groups {
 				f.assignShuffled(stream, g.variables, l.groupCounts(vectors[class], k), values)
@@ -186,7 +186,7 @@ func (f *form) drawAll(
 			}
 		}
 	}
-	return drawn, nil
+	return samples, nil
 }
 
 // assignShuffled gives variables values in a random sequence, and sets them in values. counts says how many of them have each of the

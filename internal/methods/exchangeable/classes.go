@@ -52,24 +52,24 @@ func (p *partition) withIndividuals(variables []int32) *partition {
 	if len(variables) == 0 {
 		return p
 	}
-	out := &partition{class: slices.Clone(p.class), value: p.value, values: p.values}
+	refined := &partition{class: slices.Clone(p.class), value: p.value, values: p.values}
 	for k, v := range variables {
-		out.class[v] = int32(p.count + k)
+		refined.class[v] = int32(p.count + k)
 	}
 
 	// Number the classes anew, in the sequence of their first variables.
 	newNumber := slices.Repeat([]int32{-1}, p.count+len(variables))
-	for v, c := range out.class {
+	for v, c := range refined.class {
 		if c < 0 {
 			continue
 		}
 		if newNumber[c] < 0 {
-			newNumber[c] = int32(out.count)
-			out.count++
+			newNumber[c] = int32(refined.count)
+			refined.count++
 		}
-		out.class[v] = newNumber[c]
+		refined.class[v] = newNumber[c]
 	}
-	return out
+	return refined
 }
 
 // divideIntoClasses divides the variables that are no leaves into classes: a variable belongs to a class if it can be swapped with the

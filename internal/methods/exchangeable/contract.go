@@ -271,15 +271,15 @@ func (p *pairs) probabilities(first, second place) []float64 {
 		return cached
 	}
 	firstList, secondList := p.lists[first.class], p.lists[second.class]
-	out := make([]float64, firstList.values*secondList.values)
+	table := make([]float64, firstList.values*secondList.values)
 	n := float64(len(firstList.groups[first.group].variables))
 	m := float64(len(secondList.groups[second.group].variables))
 	switch {
 	case first == second:
-		p.addPairs(first, out)
+		p.addPairs(first, table)
 	case first.class == second.class: // of two groups of one class
 		for index, w := range p.distributions[first.class] {
-			addProducts(out, firstList.groupCounts(index, first.group), secondList.groupCounts(index, second.group), w/(n*m))
+			addProducts(table, firstList.groupCounts(index, first.group), secondList.groupCounts(index, second.group), w/(n*m))
 		}
 	default: // of two classes
 		key := [2]int{first.class, second.class}
@@ -292,12 +292,12 @@ func (p *pairs) probabilities(first, second place) []float64 {
 			if w > 0 {
 				firstCounts := firstList.groupCounts(index/secondList.size, first.group)
 				secondCounts := secondList.groupCounts(index%secondList.size, second.group)
-				addProducts(out, firstCounts, secondCounts, w/(n*m))
+				addProducts(table, firstCounts, secondCounts, w/(n*m))
 			}
 		}
 	}
-	p.cached[[2]place{first, second}] = out
-	return out
+	p.cached[[2]place{first, second}] = table
+	return table
 }
 
 // addPairs adds to table P(x, y) of two variables of one place, a group of n variables, y fastest: the mean over the count vectors c of

@@ -336,15 +336,15 @@ func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
 }
 
 // drawVectors draws the count vector of every class, from the class that was summed out last to the first. Each vector is drawn with its
-// probabilities given the vectors of the class's neighbours, which are drawn already. It sets to, by class.
-func (e *eliminated) drawVectors(stream *rand.Rand, to []int) {
+// probabilities given the vectors of the class's neighbours, which are drawn already. It sets vectors, by class.
+func (e *eliminated) drawVectors(stream *rand.Rand, vectors []int) {
 	for k := len(e.order) - 1; k >= 0; k-- {
 		size := e.lists[e.order[k]].size
-		o := e.tables[k].outer.combinedVector(to) // the neighbours' vectors as one number
+		o := e.tables[k].outer.combinedVector(vectors) // the neighbours' vectors as one number
 		u, sum := stream.Float64(), 0.0
 		for i, p := range e.tables[k].probabilities[o*size : (o+1)*size] {
 			if p > 0 { // if roundings keep the sum below u, the last vector with a probability stays
-				to[e.order[k]] = i
+				vectors[e.order[k]] = i
 				if sum += p; sum > u {
 					break
 				}

@@ -176,11 +176,11 @@ func (m *maker) addFunction(u []logarithm) int32 {
 
 // logarithms returns the logarithm of each number.
 func logarithms(data []float64) []logarithm {
-	out := make([]logarithm, len(data))
+	logs := make([]logarithm, len(data))
 	for k, x := range data {
-		out[k] = logarithmOf(x)
+		logs[k] = logarithmOf(x)
 	}
-	return out
+	return logs
 }
 
 // sumFunctions returns the sum of two functions of one scope: the logarithm of the product of their tables. It is added once.

@@ -117,15 +117,15 @@ func (k *kinds) addKind(
 	entries := &kindEntries{values: map[pattern]logarithm{}}
 	for _, s := range slices.Concat([]shape{reference}, kind.shapes) { // the reference first: its entries become those of the kind
 		deviation := 0.0
-		eachEntry(s, func(at pattern, x logarithm) { deviation = max(deviation, entries.deviation(at, x)) })
+		eachEntry(s, func(q pattern, x logarithm) { deviation = max(deviation, entries.deviation(q, x)) })
 		if deviation > deviationLimit {
 			deviating = append(deviating, s)
 		} else {
 			k.lnError += deviation * frequency[s]
 		}
 	}
-	for _, at := range entries.patterns {
-		k.add(term{at.members(), entries.values[at]})
+	for _, q := range entries.patterns {
+		k.add(term{q.members(), entries.values[q]})
 	}
 	return deviating
 }

@@ -39,11 +39,11 @@ func sideOf(classes []int, lists []*list) side {
 	return s
 }
 
-// splitVector finds the count vectors of the side's classes that are combined in one of the side's vectors. It sets to, by class, for these
+// splitVector finds the count vectors of the side's classes that are combined in one of the side's vectors. It sets vectors, by class, for these
 // classes.
-func (s *side) splitVector(vector int, to []int) {
+func (s *side) splitVector(vector int, vectors []int) {
 	for k, c := range slices.Backward(s.classes) {
-		to[c] = vector % s.sizes[k]
+		vectors[c] = vector % s.sizes[k]
 		vector /= s.sizes[k]
 	}
 }
@@ -175,10 +175,10 @@ func (t *termSum) eachOuter(ctx context.Context, sides *sides, threads int, visi
 	})
 }
 
-// splitVector finds the count vectors of all classes in a term. It sets to, by class.
-func (t *termSum) splitVector(term int, to []int) {
-	t.outer.splitVector(t.firstOuter+term/t.inner.size, to)
-	t.inner.splitVector(term%t.inner.size, to)
+// splitVector finds the count vectors of all classes in a term. It sets vectors, by class.
+func (t *termSum) splitVector(term int, vectors []int) {
+	t.outer.splitVector(t.firstOuter+term/t.inner.size, vectors)
+	t.inner.splitVector(term%t.inner.size, vectors)
 }
 
 // lnZ returns ln of the sum of the share's terms.
@@ -466,11 +466,11 @@ func (t *termSum) jointOf(classes []int) []float64 {
 	}
 	innerShares, outerShares := indexShares(&t.inner), indexShares(&t.outer)
 
-	out := make([]float64, size)
+	probabilities := make([]float64, size)
 	for o, outerShare := range outerShares[t.firstOuter:t.endOuter] {
 		for i, w := range t.masses[o*len(innerShares) : (o+1)*len(innerShares)] {
-			out[outerShare+innerShares[i]] += w / t.sum
+			probabilities[outerShare+innerShares[i]] += w / t.sum
 		}
 	}
-	return out
+	return probabilities
 }

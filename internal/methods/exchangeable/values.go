@@ -341,7 +341,7 @@ func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
 // one for each group, written as one number in mixed radix. It goes back from the last value. stateSoFar is the state of all values up to
 // the present one: the sum of state, that of the present value, and stateBefore, that of the values before it.
 func (b *valueSum) drawStates(stream *rand.Rand) [][]int32 {
-	out := make([][]int32, len(b.functions))
+	countsByValue := make([][]int32, len(b.functions))
 	stateSoFar := b.states - 1
 	for a := len(b.functions) - 1; a >= 0; a-- {
 		u, sum, chosen := stream.Float64(), 0.0, -1 // −1: none yet; if roundings keep the sum below u, the last possible state is chosen
@@ -353,16 +353,16 @@ func (b *valueSum) drawStates(stream *rand.Rand) [][]int32 {
 			chosen = state
 			sum += b.weightsOf[a][state].Mul(b.sumsBefore[a][stateBefore]).Div(b.sumsBefore[a+1][stateSoFar]).Float64()
 		}
-		out[a] = b.countsOf[chosen]
+		countsByValue[a] = b.countsOf[chosen]
 		stateSoFar -= chosen
 	}
-	return out
+	return countsByValue
 }
 
 // drawMembers draws the values of all variables but the leaves: first how many variables of each group have each value, then which ones.
 // Groups of the one class with a single possible value have nothing to draw. b.groups are all other groups.
 func (b *valueSum) drawMembers(stream *rand.Rand, values []int) {
-	drawn := b.drawStates(stream)
+	countsByValue := b.drawStates(stream)
 	for _, g := range b.fields.groups[0] {
 		if len(g.support) == 1 {
 			counts := make([]int32, len(b.functions))
@@ -372,7 +372,7 @@ func (b *valueSum) drawMembers(stream *rand.Rand, values []int) {
 	}
 	for k, g := range b.groups {
 		counts := make([]int32, len(b.functions))
-		for a, state := range drawn {
+		for a, state := range countsByValue {
 			counts[a] = state[k]
 		}
 		b.assignShuffled(stream, g.variables, counts, values)
@@ -386,13 +386,13 @@ func (b *valueSum) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) 
 	if err := query.CheckSamples(n, want.Samples); err != nil || b.lnZ().isImpossible() {
 		return nil, err
 	}
-	drawn := &btn.Drawn{Weight: b.lnZ().number(), Values: make([]int, n*want.Samples)}
+	samples := &btn.Drawn{Weight: b.lnZ().number(), Values: make([]int, n*want.Samples)}
 	for s := range want.Samples {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		stream := rand.New(rand.NewPCG(want.Seed, uint64(s)))
-		values := drawn.Values[s*n : (s+1)*n]
+		values := samples.Values[s*n : (s+1)*n]
 		b.drawMembers(stream, values)
 		for v, l := range b.interactions.leafOf {
 			if l != nil {
@@ -400,5 +400,5 @@ func (b *valueSum) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) 
 			}
 		}
 	}
-	return drawn, nil
+	return samples, nil
 }

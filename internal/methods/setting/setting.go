@@ -66,20 +66,20 @@ func New(name, byDefault, help string, put func(*query.Settings, string) error, 
 // Apply writes values, each a text NAME=VALUE, into s. known are all settings that there are. It returns an error for an unknown name,
 // for a name that is set twice, for a setting that the method of s does not read, and for a value that the setting does not have.
 func Apply(known []Setting, s *query.Settings, values []string) error {
-	given := map[string]bool{}
+	isSet := map[string]bool{}
 	for _, v := range values {
-		name, value, found := strings.Cut(v, "=")
-		if !found {
+		name, value, hasValue := strings.Cut(v, "=")
+		if !hasValue {
 			return fmt.Errorf("%q: NAME=VALUE is needed, as learned.components=8", nearest.Shorten(v))
 		}
 		index := slices.IndexFunc(known, func(k Setting) bool { return k.Name == name })
 		if index < 0 {
 			return fmt.Errorf("no setting %q%s", nearest.Shorten(name), suggest(known, name))
 		}
-		if given[name] {
+		if isSet[name] {
 			return fmt.Errorf("%s is set twice", name)
 		}
-		given[name] = true
+		isSet[name] = true
 		setting := known[index]
 		if len(setting.Methods) > 0 && !slices.Contains(setting.Methods, s.Method) {
 			return fmt.Errorf("%s is read by method %s, not by %s", name, joinWithOr(setting.Methods), s.Method)

@@ -14,12 +14,12 @@ func (r *run) executeBackward(o *op) error {
 	b := r.buffers
 	switch o.code {
 	case opRootAdjoint, opScalarAdjoint:
-		out := buffer{data: r.arena.Get(1), owned: true, log2Bound: 1, scale: r.valueScale} // of the value itself: ∂Z/∂value
-		out.data[0] = 1
+		adjoint := buffer{data: r.arena.Get(1), owned: true, log2Bound: 1, scale: r.valueScale} // of the value itself: ∂Z/∂value
+		adjoint.data[0] = 1
 		if o.code == opScalarAdjoint { // Z / scalar
-			out.scale = r.valueScale.Mul(r.value).Div(scaled.FromFloat(b[o.a].data[0]))
+			adjoint.scale = r.valueScale.Mul(r.value).Div(scaled.FromFloat(b[o.a].data[0]))
 		}
-		b[o.out] = out
+		b[o.out] = adjoint
 	case opPassAdjoint:
 		b[o.out] = b[o.a]
 		b[o.a].owned = false // the entries belong to o.out now
@@ -53,15 +53,15 @@ func (r *run) mergeAdjoint(o *op) error {
 	// C = A · B / factor of C, so ∂Z/∂A is divided by that factor, too. An entry of 1 in the sum of products stands for unit in ∂Z/∂A.
 	tableC := o.a - len(r.shape.scopes) // buffers of adjoints follow those of tables
 	unit := adjointC.scale.Div(r.factors[tableC])
-	out := &r.buffers[o.out]
-	out.scale = unit.Mul(r.mergeFactor)
+	adjointA := &r.buffers[o.out]
+	adjointA.scale = unit.Mul(r.mergeFactor)
 
 	// What B and the adjoint of C have lost is missing from the value as well, and noted there. What this merge loses is noted here.
-	out.Lost = false
+	adjointA.Lost = false
 	if r.mergeLoses {
 		tableA := o.out - len(r.shape.scopes)
 		// Lost as a product, in units of unit, or when data was divided by the factor, in units of the scale.
-		isNegligible := r.areNegligible(tableA, o.spec.work, unit) && r.areNegligible(tableA, o.spec.work, out.scale)
+		isNegligible := r.areNegligible(tableA, o.spec.work, unit) && r.areNegligible(tableA, o.spec.work, adjointA.scale)
 		r.stats.Lost = r.stats.Lost || !isNegligible
 	}
 	return nil

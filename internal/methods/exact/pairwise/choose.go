@@ -141,12 +141,12 @@ func hasAxis(list []axis, a axis) bool {
 
 // swapOperands returns copies of the axes with operands 0 and 1 exchanged.
 func swapOperands(list []axis) []axis {
-	out := make([]axis, len(list))
+	swapped := make([]axis, len(list))
 	for i, a := range list {
 		a.stride[0], a.stride[1] = a.stride[1], a.stride[0]
-		out[i] = a
+		swapped[i] = a
 	}
-	return out
+	return swapped
 }
 
 // isContiguous reports whether the entries of a run follow each other in an operand (0 or 1), in the sequence of the run.

@@ -287,28 +287,28 @@ func (r *run) multiplyByScalar(o *op, scale *scaled.Number) {
 // entry is a sum of at most 2^log2Terms entries of the input. So its bound log2Bound, and the bound Off of what is missing from it, are
 // those of the input plus log2Terms.
 func (r *run) loadLeaf(o *op, scale *scaled.Number) error {
-	out := buffer{data: r.arena.Get(o.spec.resultEntries), owned: true}
+	result := buffer{data: r.arena.Get(o.spec.resultEntries), owned: true}
 	input := r.inputs[o.out]
 	slice := input.data[r.sliceOffset(o.out):]
 	// A merge with the scalar 1 sums the indices out.
-	if err := r.merger.run(r.ctx, r.threads, o.spec, slice, scalarOne, out.data); err != nil {
+	if err := r.merger.run(r.ctx, r.threads, o.spec, slice, scalarOne, result.data); err != nil {
 		return err
 	}
 
 	log2Terms := ceilLog2(r.shape.leafAdditions(o.out)/float64(o.spec.resultEntries) + 1) // the additions of an entry, and 1
 	r.stats.Flops += r.shape.leafAdditions(o.out)
-	out.log2Bound = input.log2Bound + log2Terms
-	out.Low = r.sumDepth(input.Low)
+	result.log2Bound = input.log2Bound + log2Terms
+	result.Low = r.sumDepth(input.Low)
 	if input.Lost {
-		out.AddLoss(input.Off + log2Terms)
+		result.AddLoss(input.Off + log2Terms)
 	}
 
-	factor := r.bringIntoRange(&out)
-	r.stats.Lost = r.stats.Lost || out.Lost && factor.IsZero()
+	factor := r.bringIntoRange(&result)
+	r.stats.Lost = r.stats.Lost || result.Lost && factor.IsZero()
 	*scale = scale.Mul(factor)
 
 	r.recordFactor(o.out, factor)
-	r.buffers[o.out] = out
+	r.buffers[o.out] = result
 	r.recordBound(o.out)
 	return nil
 }
@@ -334,8 +334,8 @@ func (r *run) sliceOffset(leaf int) int {
 func (r *run) merge(o *op, scale *scaled.Number) error {
 	a, b := &r.buffers[o.a], &r.buffers[o.b]
 	low, loses := r.productDepth(a, b) // entries of the result other than 0 are at least 2^low
-	out := buffer{data: r.arena.Get(o.spec.resultEntries), owned: true}
-	if err := r.merger.run(r.ctx, r.threads, o.spec, a.data, b.data, out.data); err != nil {
+	result := buffer{data: r.arena.Get(o.spec.resultEntries), owned: true}
+	if err := r.merger.run(r.ctx, r.threads, o.spec, a.data, b.data, result.data); err != nil {
 		return err
 	}
 
@@ -345,23 +345,23 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 
 	// Bounds of the entries of the result, and of what is missing from them.
 	log2Terms := ceilLog2(o.spec.work / entries) // of an entry of the result
-	out.log2Bound = a.log2Bound + b.log2Bound + log2Terms
-	out.Low = low
+	result.log2Bound = a.log2Bound + b.log2Bound + log2Terms
+	result.Low = low
 	r.mergeLoses = loses
-	out.addLosses(a, b, log2Terms, loses)
+	result.addLosses(a, b, log2Terms, loses)
 
 	// The factor. bringIntoRange may set r.mergeLoses, too.
-	r.mergeFactor = r.bringIntoRange(&out)
+	r.mergeFactor = r.bringIntoRange(&result)
 	isTable := o.out < len(r.shape.scopes) // buffers of adjoints follow those of tables
 	isLastTable := o.out == len(r.shape.scopes)-1
-	r.stats.Lost = r.stats.Lost || out.Lost && r.mergeFactor.IsZero() && isTable
+	r.stats.Lost = r.stats.Lost || result.Lost && r.mergeFactor.IsZero() && isTable
 	if r.mergeFactor.IsZero() && isLastTable { // a value of 0 ends nothing: its adjoint may be wanted
 		r.mergeFactor = scaled.One
 	}
 
 	r.recordFactor(o.out, r.mergeFactor)
 	*scale = scale.Mul(r.mergeFactor)
-	r.buffers[o.out] = out
+	r.buffers[o.out] = result
 	r.recordBound(o.out)
 	return nil
 }

@@ -82,22 +82,22 @@ func (r *run) startMarginals(p *program, dims []int) {
 // normalisedMarginals returns the marginals of every index as probabilities: its sums divided by their total, which is Z up to rounding.
 // If the total is 0 because terms cancel, they are divided by z, the value Z. An index that no table has gets equal probabilities.
 func (r *run) normalisedMarginals(z scaled.Number) [][]float64 {
-	out := make([][]float64, len(r.marginals.total))
+	rows := make([][]float64, len(r.marginals.total))
 	for i, sums := range r.marginals.total {
-		out[i] = make([]float64, len(sums))
+		rows[i] = make([]float64, len(sums))
 		total := scaled.Sum(sums)
 		for v, x := range sums {
 			switch {
 			case !total.IsZero():
-				out[i][v] = x.Div(total).Float64()
+				rows[i][v] = x.Div(total).Float64()
 			case r.shape.dims[i] == 1 || !r.isUsed[i]: // no table tells its values apart
-				out[i][v] = 1 / float64(len(sums))
+				rows[i][v] = 1 / float64(len(sums))
 			default:
-				out[i][v] = x.Div(z).Float64()
+				rows[i][v] = x.Div(z).Float64()
 			}
 		}
 	}
-	return out
+	return rows
 }
 
 // PlanMarginals returns the cost that Marginals will have along a tree with some sliced indices, for a budget of memory bytes (0: 2 GiB).

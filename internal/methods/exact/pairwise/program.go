@@ -139,21 +139,21 @@ func (e *emitter) load(leaf int) {
 func (e *emitter) merge(k int) {
 	s := e.shape
 	m := s.merges[k]
-	out := s.leaves + k
+	result := s.leaves + k
 	for i := range 2 {
 		table, partner := m[i], m[1-i]
 		if s.isScalar(partner) {
 			e.addFlops(1)
-			e.emit(op{code: opScale, a: table, b: partner, out: out})
+			e.emit(op{code: opScale, a: table, b: partner, out: result})
 			return
 		}
 	}
 
-	e.allocate(out, s.sizes[out])
+	e.allocate(result, s.sizes[result])
 	products := s.unionSize[k] // combinations of values of the indices of either table
-	additions := products - s.sizes[out]
+	additions := products - s.sizes[result]
 	e.addFlops(finite(products + additions))
-	e.emit(op{code: opMerge, a: m[0], b: m[1], out: out})
+	e.emit(op{code: opMerge, a: m[0], b: m[1], out: result})
 }
 
 // forwardProgram returns the program that computes the value of a contraction, without marginals (Contract).
@@ -172,15 +172,15 @@ func (e *emitter) evaluate(isKept func(table int) bool) {
 	for _, part := range []int{beforeSlices, inEachSlice} {
 		e.begin(part)
 		for k, m := range s.merges {
-			out := s.leaves + k
-			if isDoneBefore := s.isStatic[out]; isDoneBefore != (part == beforeSlices) {
+			result := s.leaves + k
+			if isDoneBefore := s.isStatic[result]; isDoneBefore != (part == beforeSlices) {
 				continue // the merge is in the other part
 			}
 			e.loadLeaves(m[:], part)
 			e.merge(k)
 			for _, table := range m {
 				if isKept == nil || !isKept(table) {
-					e.freeMerged(table, out)
+					e.freeMerged(table, result)
 				}
 			}
 		}

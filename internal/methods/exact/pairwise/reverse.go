@@ -34,7 +34,7 @@ func (s *shape) chooseReadings() *readings {
 		r.needsAdjoint[leaf] = len(s.loneIndices[leaf]) > 0
 	}
 	for k, m := range s.merges {
-		a, b, out := m[0], m[1], s.leaves+k
+		a, b, result := m[0], m[1], s.leaves+k
 		if len(s.summedIndices[k]) > 0 {
 			table := r.cheaperToRead(s, a, b)
 			r.reads[table] = append(slices.Clip(r.reads[table]), s.summedIndices[k]...) // Clip: the list of a leaf is that of the shape
@@ -42,7 +42,7 @@ func (s *shape) chooseReadings() *readings {
 		}
 
 		// A table is needed for the adjoint of its partner, or to read marginals. Leaves are read in the expression.
-		r.needsAdjoint[out] = r.needsAdjoint[a] || r.needsAdjoint[b]
+		r.needsAdjoint[result] = r.needsAdjoint[a] || r.needsAdjoint[b]
 		r.needsTable[a] = r.needsAdjoint[b] || len(r.reads[a]) > 0 && a >= s.leaves
 		r.needsTable[b] = r.needsAdjoint[a] || len(r.reads[b]) > 0 && b >= s.leaves
 		for _, table := range m {

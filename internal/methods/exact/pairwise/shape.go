@@ -142,7 +142,7 @@ func (s *shape) addLeaf(i int, tableScope, tableCount []int) {
 // of both tables.
 func (s *shape) addMerge(k int, tables [2]int, tableCount []int) {
 	a, b := s.scopes[tables[0]], s.scopes[tables[1]]
-	out := make([]int, 0, len(a)+len(b))
+	scope := make([]int, 0, len(a)+len(b))
 	union := 1.0
 	for len(a) > 0 || len(b) > 0 {
 		var v int
@@ -153,7 +153,7 @@ func (s *shape) addMerge(k int, tables [2]int, tableCount []int) {
 			tableCount[v]-- // one result takes the place of two tables
 		}
 		if isNeeded := tableCount[v] > 1; isNeeded { // by a table other than the result
-			out = append(out, v)
+			scope = append(scope, v)
 		} else {
 			s.summedIndices[k] = append(s.summedIndices[k], v)
 			s.summingMerge[v] = k
@@ -161,8 +161,8 @@ func (s *shape) addMerge(k int, tables [2]int, tableCount []int) {
 	}
 
 	s.unionSize[k] = finite(union)
-	s.scopes[s.leaves+k] = out
-	s.sizes[s.leaves+k] = s.entriesOver(out)
+	s.scopes[s.leaves+k] = scope
+	s.sizes[s.leaves+k] = s.entriesOver(scope)
 }
 
 // takeSmallest takes the smallest number v from two sorted lists, at least one of which has a number, and returns what is left of the lists.
