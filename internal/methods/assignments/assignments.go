@@ -205,9 +205,9 @@ func (j *joinedEstimate) add(e *btn.Estimate) {
 	}
 }
 
-// addKind adds the parts that find assignments of a kind: parts along the plan of total, the estimate of Z, if its method has them, or those
-// of an elimination. isInsured is true if a search comes before the elimination. hit is the state of the cache for the elimination, or "" if
-// there is none.
+// addKind adds the parts that find assignments of a kind: parts along the plan of total, the estimate of Z, if its method has them, or
+// those of an elimination. isInsured is true if a search comes before the elimination. hit is the state of the cache for the elimination,
+// or "" if there is none.
 func (j *joinedEstimate) addKind(
 	ctx context.Context, job *proposal.Job, ask proposal.Ask, kind btn.Ask, total *btn.Estimate, solution *search.Known,
 ) (isInsured bool, hit string, err error) {

@@ -107,8 +107,9 @@ func productBounds(ctx context.Context, left, right []int64, blocks int) ([]int6
 }
 
 // boundDown bounds the multipliers of the large nodes below a node, given those of the node, by block. The multiplier of a coefficient is
-// the number that it is multiplied by in the rest of the contraction: for coefficient i of one child it is Σ_j sibling[j] · multiplier[i+j],
-// over the coefficients j of the other child, its sibling. Bounds are exponents of 2, so that a product has the sum of its factors' bounds.
+// the number that it is multiplied by in the rest of the contraction: for coefficient i of one child it is Σ_j sibling[j] ·
+// multiplier[i+j], over the coefficients j of the other child, its sibling. Bounds are exponents of 2, so that a product has the sum of its
+// factors' bounds.
 func (n *node) boundDown(ctx context.Context) error {
 	if n.left == nil || !n.isLarge() {
 		return nil

@@ -31,8 +31,8 @@ type chainFactor struct {
 
 // chainFactors returns the factors of the product Π_k polys[k]^powers[k] in several variables, those with the most terms first. Polynomials
 // whose exponents are all multiples of one vector, the ray, make one factor together, because their product is a polynomial in one
-// variable. Each other polynomial with its power is a factor. If only the cost is wanted, polynomials of ones may stand for those that are not
-// computed yet.
+// variable. Each other polynomial with its power is a factor. If only the cost is wanted, polynomials of ones may stand for those that are
+// not computed yet.
 func chainFactors(
 	ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops,
 ) []*chainFactor {

@@ -89,8 +89,9 @@ func (e *evaluation) newJoint(set []int) (*jointMarginal, error) {
 	return j, nil
 }
 
-// othersPoly returns h: S, the polynomial of the symmetric cores, contracted with all pieces that have no variable of the set. It is the derivative of Z by one factor, the product
-// of the pieces that have one, over the box of that product. So it is computed as the derivative by the last factor of a product.
+// othersPoly returns h: S, the polynomial of the symmetric cores, contracted with all pieces that have no variable of the set. It is the
+// derivative of Z by one factor, the product of the pieces that have one, over the box of that product. So it is computed as the derivative
+// by the last factor of a product.
 func (j *jointMarginal) othersPoly() (countspace.Poly, error) {
 	// The pieces of the set are one factor, all others the factors of their kinds.
 	powers := j.powers()

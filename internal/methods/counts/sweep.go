@@ -61,7 +61,7 @@ func (f *Form) sweepCost() (bytes, muladds float64, ok bool) {
 		bytes += 16 * size // a scaled number has 16 bytes
 		muladds += size * float64(len(cp.Weights))
 	}
-	return bytes + 16*f.spaceSize(), muladds, true
+	return bytes + 16*f.spaceSize(), muladds, true // after the last variable: S itself
 }
 
 // widenCounts adds a leg to highest, the largest possible counts of some legs, by count variable: it adds one for each count variable at

@@ -215,7 +215,7 @@ func (l *line) newWindowedLine(s countspace.Poly) (*windowedLine, error) {
 // until z is known to stand above the dropped terms: by more at each step while z is 0, and otherwise to width below z.
 func (w *windowedLine) sumWithin(width int64) (z scaled.Number, dropped int64, err error) {
 	minExponent := w.root.totalBound() - width
-	for decrement := int64(1 << 12); ; decrement *= 2 {
+	for decrement := int64(1 << 12); ; decrement *= 2 { // more than the exponents that float64 spans
 		droppedCoefficients := w.root.chooseWindows(minExponent)
 		if err := w.line.multiplyUp(w.root); err != nil {
 			return z, 0, err

@@ -132,7 +132,7 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 			"exact: the network has no variables, so there is no joint marginal")
 	}
 	code := newCellCode(p.given, set)
-	if need := 8 * code.selectorEntries(); need > float64(memory) {
+	if need := 8 * code.selectorEntries(); need > float64(memory) { // 8 bytes an entry
 		return fault.New(fault.OverBudget,
 			"exact: the joint marginal of %d variables with %d cells needs %.0f bytes of "+
 				"selectors, the budget is %d bytes", len(set), code.count, need, memory)

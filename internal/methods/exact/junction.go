@@ -86,7 +86,8 @@ func JunctionPlan(
 	if cost.Flops > policy.JunctionFlops || marginals.Bytes > min(policy.JunctionBytes, float64(s.Memory)) {
 		return nil, false, nil
 	}
-	return proposal.ExactPlan(cost, &Junction{Tables: searchResult.Tree.Leaves, Merges: flatten(searchResult.Tree.Merges), Flops: cost.Flops}), true, nil
+	tree := &Junction{Tables: searchResult.Tree.Leaves, Merges: flatten(searchResult.Tree.Merges), Flops: cost.Flops}
+	return proposal.ExactPlan(cost, tree), true, nil
 }
 
 // countWideTables returns the number of tables over more than one index. All others are weights.

@@ -109,8 +109,8 @@ func addBounds(a scaled.Number, b *scaled.Number) *scaled.Number {
 	return &a
 }
 
-// collectMarginals sets the marginals of the variables of all factors, each times the values of all other factors. cofactors[f] is the product
-// of the values of all factors except f. j.Marginals.At[j.Marginals.Offset[v]+x] is the marginal of value x of variable v.
+// collectMarginals sets the marginals of the variables of all factors, each times the values of all other factors. cofactors[f] is the
+// product of the values of all factors except f. j.Marginals.At[j.Marginals.Offset[v]+x] is the marginal of value x of variable v.
 func (j run) collectMarginals(values []factorValue, cofactors []scaled.Number) {
 	for f, factor := range values {
 		next := 0 // in the marginals of the factor

@@ -61,8 +61,8 @@ func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.W
 	return value, err
 }
 
-// contractVectors finds the most probable assignment, or the joint marginal with Z and the marginals, from the terms of all count vectors of
-// the part's share. It adds them to a value that has the flops. With splits the counts of all groups are kept apart.
+// contractVectors finds the most probable assignment, or the joint marginal with Z and the marginals, from the terms of all count vectors
+// of the part's share. It adds them to a value that has the flops. With splits the counts of all groups are kept apart.
 func (f *form) contractVectors(
 	ctx context.Context, p *Sum, j contraction.Contraction, value btn.Value, splits bool,
 ) (btn.Value, error) {

@@ -252,7 +252,7 @@ func (e *eliminated) relativeError() float64 {
 	for _, l := range e.lists {
 		largestList = max(largestList, l.size)
 	}
-	return math.Ldexp(e.roundings+float64(len(e.lists)*largestList), -53)
+	return math.Ldexp(e.roundings+float64(len(e.lists)*largestList), -53) // each is at most 2^−53
 }
 
 // jointTables returns the joint distribution of the count vectors of each class and its neighbours, by position in the order in which the

@@ -117,8 +117,8 @@ func (m *maker) multiplyInto(s scope, function int32) {
 	m.sequence = append(m.sequence, s)
 }
 
-// sumOutLeaves sums out the leaves of two neighbours, and multiplies the sums into the functions of the neighbours' scopes. It returns false
-// if a weight is below 0, or if the functions take more than a quarter of memory.
+// sumOutLeaves sums out the leaves of two neighbours, and multiplies the sums into the functions of the neighbours' scopes. It returns
+// false if a weight is below 0, or if the functions take more than a quarter of memory.
 func (m *maker) sumOutLeaves(memory int64, look *pace.Pace) (ok bool, err error) {
 	for _, l := range m.leafOf {
 		if l == nil || len(l.neighbours) != 2 {
@@ -222,7 +222,7 @@ func (m *maker) sumOutLeaf(l *leaf) *summedLeaf {
 	if conditional == nil {
 		return nil
 	}
-	m.bytes += float64(16 * (len(conditional.table) + len(conditional.sum)))
+	m.bytes += float64(16 * (len(conditional.table) + len(conditional.sum))) // a logarithm has 16 bytes
 	s := &summedLeaf{m.addFunction(conditional.sum), conditional}
 	m.summedLeaves[string(key)] = s
 	return s

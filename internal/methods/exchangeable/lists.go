@@ -259,8 +259,8 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 	return l, nil
 }
 
-// boxStrides returns the strides of a box, a list by counts c of n variables, and its size. The index of counts c is Σ_x c_x strides[x]. The
-// last count, which follows from the others, has stride 0.
+// boxStrides returns the strides of a box, a list by counts c of n variables, and its size. The index of counts c is Σ_x c_x strides[x].
+// The last count, which follows from the others, has stride 0.
 func boxStrides(n, values int) (strides []int, size int) {
 	strides = make([]int, values)
 	size = 1

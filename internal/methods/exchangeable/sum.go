@@ -39,8 +39,8 @@ func sideOf(classes []int, lists []*list) side {
 	return s
 }
 
-// splitVector finds the count vectors of the side's classes that are combined in one of the side's vectors. It sets vectors, by class, for these
-// classes.
+// splitVector finds the count vectors of the side's classes that are combined in one of the side's vectors. It sets vectors, by class, for
+// these classes.
 func (s *side) splitVector(vector int, vectors []int) {
 	for k, c := range slices.Backward(s.classes) {
 		vectors[c] = vector % s.sizes[k]
@@ -158,8 +158,8 @@ func (t *termSum) addMasses() {
 	}
 }
 
-// shareStart returns the number of the first outer vector of a share. vectors is the number of all outer vectors, and the share begins after
-// share/WholeShare of them.
+// shareStart returns the number of the first outer vector of a share. vectors is the number of all outer vectors, and the share begins
+// after share/WholeShare of them.
 func shareStart(vectors int, share int64) int64 { return int64(vectors) * share / WholeShare }
 
 // eachOuter calls visit for every outer vector of the share, numbered from 0, in parallel. Each thread has a worker of its own.

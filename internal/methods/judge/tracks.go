@@ -33,8 +33,9 @@ type Track struct {
 // hasValue reports whether an estimate is one of the rule and has a value.
 func (t Track) hasValue(e *Estimate) bool { return e.LogZ != nil && e.Plan.Rule == t.Rule }
 
-// Best returns the estimate of the highest level of accuracy that has a value. If several tracks, sequences of estimates with growing levels,
-// have reached that level, it is the one whose track is expected to change least next (ExpectedChange), the first one of equals. It returns nil if no estimate has a value.
+// Best returns the estimate of the highest level of accuracy that has a value. If several tracks, sequences of estimates with growing
+// levels, have reached that level, it is the one whose track is expected to change least next (ExpectedChange), the first one of equals. It
+// returns nil if no estimate has a value.
 func (t Track) Best() *Estimate {
 	var highest *Estimate
 	for _, e := range t.Sequence.Estimates {
@@ -113,11 +114,11 @@ func (s *Sequence) LastChange(e *Estimate) (change float64, ok bool) {
 // Measured: where a mode was lost in part, they stated 9e-7 to 0.005 and were off by 0.0002 to 0.02.
 const settledBesideModes = 1e-9
 
-// RaiseForHiddenModes raises the uncertainty of a contraction's statement (own) if drawn components have found modes that chains miss. Modes
-// are separate sets of assignments that have a share of Z, and a chain is a random walk over assignments. A truncated contraction may have
-// lost the same share of such a mode at every level, which the changes between levels do not show. So the uncertainty becomes at least the
-// distance from each credible statement of drawn components, and at least the standard error of that. statements are those of other rules.
-// Nothing changes if the contraction states at most settledBesideModes.
+// RaiseForHiddenModes raises the uncertainty of a contraction's statement (own) if drawn components have found modes that chains miss.
+// Modes are separate sets of assignments that have a share of Z, and a chain is a random walk over assignments. A truncated contraction may
+// have lost the same share of such a mode at every level, which the changes between levels do not show. So the uncertainty becomes at least
+// the distance from each credible statement of drawn components, and at least the standard error of that. statements are those of other
+// rules. Nothing changes if the contraction states at most settledBesideModes.
 func (s *Sequence) RaiseForHiddenModes(own *Statement, statements []*Statement) {
 	isDoubtful := own.Best != nil && own.Uncertainty != nil && *own.Uncertainty > settledBesideModes
 	if !isDoubtful || !s.HasHiddenModes() {

@@ -130,8 +130,8 @@ func (j *Job) Remember(
 }
 
 // RememberByKey returns the plan of a key, and the state of the cache for it: btn.CacheHit if the memo remembered it before the job,
-// btn.CacheMiss if not, btn.CacheOff without a memo. A memo remembers plans across jobs. The plan comes from the job or its memo, or is made
-// by compute. An error is not remembered.
+// btn.CacheMiss if not, btn.CacheOff without a memo. A memo remembers plans across jobs. The plan comes from the job or its memo, or is
+// made by compute. An error is not remembered.
 func (j *Job) RememberByKey(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (plan *btn.Plan, cacheState string, err error) {

@@ -159,7 +159,7 @@ func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.N
 		}
 	}
 
-	r.stats.PeakBytes = 8 * int64(r.arena.Peak+r.parallelEntries)
+	r.stats.PeakBytes = 8 * int64(r.arena.Peak+r.parallelEntries) // 8 bytes an entry
 	return total, nil
 }
 
@@ -427,9 +427,9 @@ func (t *buffer) hasSampleAbove(limit float64) bool {
 
 // ceilLog2 returns ⌈log2 x⌉ for x > 0.
 func ceilLog2(x float64) int {
-	f, e := math.Frexp(x)
-	if f == 0.5 {
-		return e - 1
+	fraction, exponent := math.Frexp(x) // x = fraction · 2^exponent, 1/2 ≤ fraction < 1
+	if isPowerOfTwo := fraction == 0.5; isPowerOfTwo {
+		return exponent - 1
 	}
-	return e
+	return exponent
 }

@@ -41,7 +41,7 @@ func Marginals(
 
 	// A program that fits the memory.
 	s := r.shape
-	memory := budget(o.Memory) - 8*r.copiedEntries
+	memory := budget(o.Memory) - 8*r.copiedEntries // 8 bytes an entry
 	p := s.programWithin(memory, func() *program { return s.fitBackward(memory) })
 	if err := r.admit(p, o); err != nil {
 		return Result{}, Stats{}, err

@@ -79,7 +79,7 @@ func Contract(
 	}
 
 	r.shape.layOut(p)
-	r.spareEntries = budget(o.Memory)/8 - r.entryLimit
+	r.spareEntries = budget(o.Memory)/8 - r.entryLimit // 8 bytes an entry
 	sum, err := r.sumSlices(p, nil) // nil: no backward pass
 	if err != nil {
 		return scaled.Number{}, r.stats, err
@@ -139,7 +139,7 @@ func (r *run) admit(p *program, o Options) error {
 // overBudget returns the error of a contraction that needs more bytes than memory.
 func overBudget(bytes float64, s *shape, memory float64) error {
 	text := fmt.Sprintf("%.0f bytes", bytes)
-	if bytes > 1e15 {
+	if bytes > 1e15 { // too many digits to be read
 		text = fmt.Sprintf("2^%.1f bytes", math.Log2(bytes))
 	}
 	return fault.New(fault.OverBudget,

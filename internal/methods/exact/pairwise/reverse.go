@@ -23,9 +23,9 @@ type readings struct {
 }
 
 // chooseReadings decides at which tables the marginals of indices are read, and which tables and adjoints are needed for it, from the
-// leaves up. The marginals of a lone index, which only one leaf has, are read at its leaf. Those of the indices that a merge sums out are read at one of its two
-// tables: the one whose adjoint is needed anyway, or else the smaller one. Reading at a table needs its adjoint, and so the adjoint of the
-// result of the merge and the other table of the merge.
+// leaves up. The marginals of a lone index, which only one leaf has, are read at its leaf. Those of the indices that a merge sums out are
+// read at one of its two tables: the one whose adjoint is needed anyway, or else the smaller one. Reading at a table needs its adjoint, and
+// so the adjoint of the result of the merge and the other table of the merge.
 func (s *shape) chooseReadings() *readings {
 	n := len(s.scopes)
 	r := &readings{reads: make([][]int, n), needsAdjoint: make([]bool, n), needsTable: make([]bool, n)}
@@ -311,7 +311,7 @@ func (s *shape) fitBackward(memory float64) *program {
 		if smallest == nil || p.peak < smallest.peak {
 			smallest = p
 		}
-		fits := 8*p.peak <= memory
+		fits := 8*p.peak <= memory // 8 bytes an entry
 		if fits || maxKept < 1 {
 			break
 		}

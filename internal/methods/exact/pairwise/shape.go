@@ -165,8 +165,8 @@ func (s *shape) addMerge(k int, tables [2]int, tableCount []int) {
 	s.sizes[s.leaves+k] = s.entriesOver(scope)
 }
 
-// takeSmallest takes the smallest number v from two sorted lists, at least one of which has a number, and returns what is left of the lists.
-// isInBoth reports whether both lists had it.
+// takeSmallest takes the smallest number v from two sorted lists, at least one of which has a number, and returns what is left of the
+// lists. isInBoth reports whether both lists had it.
 func takeSmallest(a, b []int) (v int, isInBoth bool, restA, restB []int) {
 	switch {
 	case len(b) == 0 || len(a) > 0 && a[0] < b[0]:

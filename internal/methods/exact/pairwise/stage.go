@@ -248,9 +248,9 @@ func (x *spec) arrange(operand, maxEntries int) bool {
 	return true
 }
 
-// planCopy returns the copy of a block of an operand over lists of axes, the fastest list first, and sets the operand's strides in the lists
-// to those in the copy. It goes from the fastest axis on: c.size is the distance of the values of the next axis. After the first axis with
-// which the distance is a multiple of sameSets, it adds a line of padding.
+// planCopy returns the copy of a block of an operand over lists of axes, the fastest list first, and sets the operand's strides in the
+// lists to those in the copy. It goes from the fastest axis on: c.size is the distance of the values of the next axis. After the first axis
+// with which the distance is a multiple of sameSets, it adds a line of padding.
 //
 // A small S, operand 0 of a panel, is read where it is staged. Then all values of the sum have to be at equal distances, so that padding
 // within the axes of the sum waits until after the last of them (isPaddingDue).
