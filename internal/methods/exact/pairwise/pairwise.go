@@ -80,7 +80,7 @@ func Contract(
 
 	r.shape.layOut(p)
 	r.spareEntries = budget(o.Memory)/8 - r.entryLimit // 8 bytes an entry
-	sum, err := r.sumSlices(p, nil) // nil: no backward pass
+	sum, err := r.sumSlices(p, nil)                    // nil: no backward pass
 	if err != nil {
 		return scaled.Number{}, r.stats, err
 	}
