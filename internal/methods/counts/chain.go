@@ -476,8 +476,8 @@ func (x *chainFactor) rayCoefficients() countspace.Poly {
 	return ones
 }
 
-// spreadFromRay returns a polynomial in all variables, over the box of kindPoly, that has the coefficients of onRay at the multiples of the
-// ray.
+// spreadFromRay returns a polynomial in all variables, over the box of kindPoly, that has coefficient j of onRay at j times the ray, a
+// count vector.
 func (x *chainFactor) spreadFromRay(onRay, kindPoly countspace.Poly) countspace.Poly {
 	poly := countspace.New(kindPoly.Shape)
 	exponents := make([]int, len(x.ray))

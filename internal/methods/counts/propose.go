@@ -73,10 +73,11 @@ func costUnderEvidence(ctx context.Context, j *proposal.Job, e *btn.Estimate, ma
 // countBytes is what a coefficient takes at the peak: a float64 and an int64, four times.
 const countBytes = 64
 
-// findForm returns the plan of B in count space, with its flops and bytes. Each connected part of the network is contracted in count space
-// if it has a symmetric core so large that its elimination would begin with a long chain of counters. All other parts together need a form
-// in count space or a cheap elimination order. It returns nil if no core is so large or if a part has neither, and an error over budget,
-// with the bytes, if a form does not fit the memory. Cost: one pass over the cores.
+// findForm returns the plan of a network in count space, in which symmetric cores are functions of the counts of their legs' values, with
+// its flops and bytes. Each connected part of the network is contracted in count space if it has a symmetric core so large that its
+// elimination would begin with a long chain of counters. All other parts together need a form in count space or a cheap elimination order.
+// It returns nil if no core is so large or if a part has neither, and an error over budget, with the bytes, if a form does not fit the
+// memory. Cost: one pass over the cores.
 func findForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
 	if !hasLongChain(net) {
 		return nil, nil
@@ -285,7 +286,7 @@ func ignoreNoForm(err error) error {
 }
 
 // windowedCostOf returns the cost of a form's value, or of its value and marginals. If it is above countFlops, it is that of products cut
-// to windows.
+// to windows, the ranges of coefficients that matter for the value.
 func windowedCostOf(ctx context.Context, form *Form, marginals bool) (query.Cost, error) {
 	cost := form.Cost(marginals)
 	if cost.Flops <= countFlops {

@@ -286,15 +286,16 @@ func (s *swapper) addDistances(a *interaction, r int32, b *interaction, i int32,
 	}
 }
 
-// matchValues sets toValue[x], for each value x of r, to the value of i whose interactions with other variables are nearest to those of x.
-// Each value of i is used once. It compares up to maxCompared interactions that have r and not i with those that have i in the place of r.
-// It returns false if there is none to compare, if i has no such interaction for one of r, or if the context ended.
+// matchValues sets toValue[x], for each value x of variable r, to the value of variable i whose interactions with other variables are
+// nearest to those of x. Each value of i is used once. It compares up to maxCompared interactions that have r and not i with those that
+// have i in the place of r. It returns false if there is none to compare, if i has no such interaction for one of r, or if the context
+// ended.
 func (s *swapper) matchValues(r, i int32, toValue []int) bool {
 	d := len(toValue)
 
 	// distances[x*d+y] is the sum of the squared differences between value x of r and value y of i.
 	distances := make([]float64, d*d)
-	isCompared := map[int32]bool{}
+	isCompared := map[int32]bool{} // by number of the function, which many interactions share
 	compared := 0
 	for _, term := range s.touching[r] {
 		a := &s.terms[term]

@@ -5,6 +5,7 @@ package exchangeable
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
@@ -341,22 +342,11 @@ func (c *summedForm) joint(variables []int) []float64 {
 	}
 	cells := make([]float64, size)
 	for index, w := range c.jointOf(classes) { // one vector of each class, the last class fastest
-		remainder := index
-		values := make([]int, len(variables)) // the class's value of each variable
-		for k := len(variables) - 1; k >= 0; k-- {
-			l := c.lists[classes[k]]
-			for x, count := range l.count(remainder % l.size) {
-				if count > 0 {
-					values[k] = x
-				}
-			}
-			remainder /= l.size
-		}
-
 		cell := 0 // the variables' own values as digits
-		for k, v := range variables {
+		for k, classValue := range c.valuesOfVectors(classes, index) {
+			v := variables[k]
 			for x := range c.weights[v] {
-				if c.partition.canonical(int32(v), x) == values[k] {
+				if c.partition.canonical(int32(v), x) == classValue {
 					cell = cell*len(c.weights[v]) + x
 					break
 				}
@@ -365,4 +355,16 @@ func (c *summedForm) joint(variables []int) []float64 {
 		cells[cell] += w
 	}
 	return cells
+}
+
+// valuesOfVectors returns, for classes of one variable each, the class's value of each variable, given the number index of a combination of
+// their count vectors, the last class fastest. Each vector has a single 1, at that value.
+func (c *summedForm) valuesOfVectors(classes []int, index int) []int {
+	values := make([]int, len(classes))
+	for k := len(classes) - 1; k >= 0; k-- {
+		l := c.lists[classes[k]]
+		values[k] = slices.Index(l.count(index%l.size), 1)
+		index /= l.size
+	}
+	return values
 }

@@ -350,7 +350,7 @@ func (b *valueSum) drawStates(stream *rand.Rand) [][]int32 {
 			if b.weightsOf[a][state].IsZero() || b.sumsBefore[a][stateBefore].IsZero() || !b.isJoinable(stateBefore, state) {
 				continue
 			}
-			chosen = state
+			chosen = state // its probability given stateSoFar is its part of the sum over all states
 			sum += b.weightsOf[a][state].Mul(b.sumsBefore[a][stateBefore]).Div(b.sumsBefore[a+1][stateSoFar]).Float64()
 		}
 		countsByValue[a] = b.countsOf[chosen]

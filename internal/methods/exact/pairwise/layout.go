@@ -240,7 +240,7 @@ func (s *shape) groupIndices(a, b layout, out []int) groups {
 	for _, v := range a.index {
 		g.size[0] *= float64(s.dims[v])
 	}
-	slices.SortFunc(indices, s.byLifetime)
+	slices.SortFunc(indices, s.byLifetime) // those that are summed out last come last
 
 	for _, v := range indices {
 		x := axis{index: v, dim: s.dims[v], stride: [3]int{a.strideOf(v), b.strideOf(v), 0}}

@@ -52,8 +52,8 @@ func (r *run) readMarginals(o *op) {
 }
 
 // tableToRead returns the entries of the table T of readMarginals, number o.a, with their layout, and the factor by which their products
-// with the entries of adj(T), buffer o.b, are terms of Z. If a product may be too small for a float64, and the loss is not negligible, it
-// sets stats.Lost.
+// with the entries of adj(T) = ∂Z/∂T, buffer o.b, are terms of Z. If a product may be too small for a float64, and the loss is not
+// negligible, it sets stats.Lost.
 func (r *run) tableToRead(o *op) (table []float64, tableLayout layout, factor scaled.Number) {
 	s := r.shape
 	t := &r.buffers[o.a]
