@@ -36,12 +36,12 @@ type chainFactor struct {
 func chainFactors(
 	ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops,
 ) []*chainFactor {
-	var out []*chainFactor
+	var factors []*chainFactor
 	rays := map[string]*chainFactor{}
 	for k, p := range polys {
 		ray := rayOf(p)
 		if ray == nil {
-			out = append(out, newFactor(p, powers[k], k))
+			factors = append(factors, newFactor(p, powers[k], k))
 			continue
 		}
 		key := ""
@@ -52,18 +52,18 @@ func chainFactors(
 		if factor == nil {
 			factor = &chainFactor{kind: -1, ray: ray, power: 1}
 			rays[key] = factor
-			out = append(out, factor)
+			factors = append(factors, factor)
 		}
 		factor.kindsOnRay = append(factor.kindsOnRay, k)
 	}
-	for _, factor := range out {
+	for _, factor := range factors {
 		if factor.kind < 0 {
 			factor.planRay(ctx, polys, powers, ops)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *chainFactor) int { return cmp.Compare(b.terms, a.terms) })
-	out[0].isFirst = true // it is computed as a whole, and not multiplied step by step (isStepwise)
-	return out
+	slices.SortStableFunc(factors, func(a, b *chainFactor) int { return cmp.Compare(b.terms, a.terms) })
+	factors[0].isFirst = true // it is computed as a whole, and not multiplied step by step (isStepwise)
+	return factors
 }
 
 // newFactor returns the factor of kind k, polynomial p to a power. It is on no ray: the exponents of p are not all multiples of one vector.

@@ -231,7 +231,8 @@ func (p *Prepared) answerGroup(
 }
 
 // groupRows sets rows[v], the probabilities times Z, of the variables v that a group determines, from the result r of contracting its
-// network g. If isFirst, it also sets those of variables that depend on no index.
+// network g. If isFirst, it also sets those of variables that depend on no index. Origin[i].Index is the index of the simplified network
+// that decides index i, −1 if there is none.
 func (p *Prepared) groupRows(
 	group *MarginalGroup, g *Prepared, r pairwise.Result, isFirst bool, rows [][]scaled.Number,
 ) (err error) {
@@ -250,7 +251,7 @@ func (p *Prepared) groupRows(
 	dims := p.simple.Expression.Dims
 	for v := range p.net.Variables {
 		index := p.simple.Origin[p.given.Variables[v]].Index
-		isIndependent := index < 0 || dims[index] == 1
+		isIndependent := index < 0 || dims[index] == 1 // of all indices with several values
 		isOfGroup := isIndependent && isFirst || !isIndependent && marginals[index] != nil
 		if !isOfGroup {
 			continue

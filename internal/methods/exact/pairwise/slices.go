@@ -86,7 +86,7 @@ func (r *run) fork(entries int) *run {
 		shape:        r.shape,
 		threads:      1,
 		inputs:       slices.Clone(r.inputs),
-		common:       r.common,
+		common:       r.common, // the scale, and the factors taken out of tables before the slices
 		signed:       r.signed,
 		slicedValues: make([]int, len(r.slicedValues)),
 		buffers:      slices.Clone(r.buffers),
