@@ -229,8 +229,8 @@ func splitAxes(axes []axis, valuesInBlock map[int]int) (overBlocks, inBlock []ax
 
 // arrange plans the copy of one block of an operand, and sets the operand's strides within the block to those in the copy. In the copy the
 // run is fastest, then come rows, columns, the sum and insideAxes. If the block has more than maxEntries entries, arrange returns false and
-// changes nothing. Two entries at a distance that is a multiple of sameSets share a set of the first cache, which holds only a few of them.
-// Where entries that are used together would be at such a distance, a line of padding makes the distance longer.
+// changes nothing. Where entries that are used together would share a set of the cache, a line of padding makes their distance longer
+// (planCopy).
 func (x *spec) arrange(operand, maxEntries int) bool {
 	lists := []*[]axis{&x.run, &x.rows, &x.columns, &x.sum, &x.insideAxes}
 	if x.kind == inner { // a block has all of its result
@@ -250,7 +250,8 @@ func (x *spec) arrange(operand, maxEntries int) bool {
 
 // planCopy returns the copy of a block of an operand over lists of axes, the fastest list first, and sets the operand's strides in the
 // lists to those in the copy. It goes from the fastest axis on: c.size is the distance of the values of the next axis. After the first axis
-// with which the distance is a multiple of sameSets, it adds a line of padding.
+// with which the distance is a multiple of sameSets, it adds a line of padding: entries at such a distance share a set of the first cache,
+// which holds only a few of them.
 //
 // A small S, operand 0 of a panel, is read where it is staged. Then all values of the sum have to be at equal distances, so that padding
 // within the axes of the sum waits until after the last of them (isPaddingDue).
