@@ -107,13 +107,7 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 		return nil, err
 	}
 
-	// If this way for Z draws no samples, and an elimination that draws them takes long, a later way may do both.
-	if ask.Samples > 0 && !drawsSamples(ctx, j, assignment) && isDrawingHeavy(ctx, j) {
-		ask.Accepts = func(a *btn.Assignment) bool { return drawsSamples(ctx, j, a) }
-		if drawing, _ := ask.Exact(ctx, ask); drawing != nil {
-			assignment = drawing
-		}
-	}
+	assignment = preferDrawing(ctx, j, ask, assignment)
 
 	// Parts for each kind of assignment.
 	total := &assignment.Plan.Estimates[0] // of Z
@@ -137,6 +131,18 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 	// Alone: as soon as a search has proved its assignment, that is the answer, and nothing waits for Z.
 	assignment.Alone = isSlow && ask.WantsOnlyBest() && !ask.Marginals
 	return assignment, nil
+}
+
+// preferDrawing returns the proposal for Z that comes with samples. That is the given one, unless it draws none and an elimination that
+// draws them takes long: then a later way may do both. If none does, it returns the given proposal.
+func preferDrawing(ctx context.Context, j *proposal.Job, ask proposal.Ask, assignment *btn.Assignment) *btn.Assignment {
+	if ask.Samples > 0 && !drawsSamples(ctx, j, assignment) && isDrawingHeavy(ctx, j) {
+		ask.Accepts = func(a *btn.Assignment) bool { return drawsSamples(ctx, j, a) } // of this copy of ask
+		if drawing, _ := ask.Exact(ctx, ask); drawing != nil {                        // after an error the given proposal stands
+			return drawing
+		}
+	}
+	return assignment
 }
 
 // drawsSamples reports whether the parts of an exact plan for Z have parts that draw samples along with them.
