@@ -122,20 +122,30 @@ func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Ans
 
 	firstOfCore := p.firstParameters()
 	slicing := p.newSlicing(c.Slices)
+	// differentiate contracts e, a slice with or without the target observed, and adds its derivatives to by. firstEntries is that of the
+	// slice (slicing.slice), and wanted says by which tables derivatives are wanted.
+	differentiate := func(
+		e *sumproduct.Expression, firstEntries []int, wanted []bool, marginals bool, by []scaled.Number,
+	) (einsum.Derivatives, error) {
+		d, stats, err := einsum.Differentiate(ctx, e, c.Order, wanted, marginals, einsum.Options{Memory: o.Memory, Threads: o.Threads})
+		if err != nil {
+			return d, err
+		}
+		a.addStats(stats) // flops, and a doubt if the contraction may have lost terms
+		p.addDerivatives(by, &d, slicing, firstEntries, firstOfCore)
+		return d, nil
+	}
+
 	var zs, targetZs []scaled.Number // by slice
 	for s := o.From; s < o.To; s++ {
 		e, firstEntries := slicing.slice(s)
-		d, stats, err := einsum.Differentiate(ctx, e, c.Order, p.hasParameters, o.Marginals,
-			einsum.Options{Memory: o.Memory, Threads: o.Threads})
+		d, err := differentiate(e, firstEntries, p.hasParameters, o.Marginals, a.Derivatives)
 		if err != nil {
 			return Answer{}, err
 		}
-		a.addStats(stats) // flops, and a doubt if the contraction may have lost terms
 		zs = append(zs, d.Z)
-		p.addDerivatives(a.Derivatives, &d, slicing, firstEntries, firstOfCore)
 		p.addMarginals(a.Marginals, &d, slicing, s)
 
-		// The same with the target observed, if the slice allows it.
 		if o.Target == nil {
 			continue
 		}
@@ -147,14 +157,10 @@ func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Ans
 		// Derivatives are wanted by the tables that have parameters, and not by the table of the observation, if observed appended one.
 		wanted := append(slices.Clip(p.hasParameters), make([]bool, len(observed.Tables)-len(p.hasParameters))...)
 		const wantsMarginals = false
-		d, stats, err = einsum.Differentiate(ctx, observed, c.Order, wanted, wantsMarginals,
-			einsum.Options{Memory: o.Memory, Threads: o.Threads})
-		if err != nil {
+		if d, err = differentiate(observed, firstEntries, wanted, wantsMarginals, a.TargetDerivatives); err != nil {
 			return Answer{}, err
 		}
-		a.addStats(stats)
 		targetZs = append(targetZs, d.Z)
-		p.addDerivatives(a.TargetDerivatives, &d, slicing, firstEntries, firstOfCore)
 	}
 
 	a.Z = scaled.Sum(zs)

@@ -139,45 +139,32 @@ func factorise(
 ) (factors [][]factor, symmetric int, residual float64, ok bool) {
 	factors = make([][]factor, len(net.Cores))
 	symmetric = -1
-	// saved is how many times fewer terms core symmetric has if it stays symmetric; it is infinite if the core cannot be written as few
-	// terms of rank one. product is the number of components of the cores so far, with that core symmetric.
-	saved, product := 1.0, 1.0
+	product := 1.0 // the number of components that the cores so far make, where core symmetric stays symmetric
+	saved := 1.0   // symmetricSaving of core symmetric
 	for c, core := range net.Cores {
 		if ctx.Err() != nil {
 			return nil, -1, 0, false
 		}
-		form := counts.AsSymmetricTerms(core.T)
+		form := counts.AsSymmetricTerms(core.T) // nil if the core has no such form
 		cp, coreResidual, isLow := tensor.LowRank(core.T, maxTerms)
 		residual += coreResidual
 		if !isLow && form == nil {
 			return nil, -1, 0, false
 		}
-
-		// How many times fewer terms this core would have if it stayed symmetric.
-		ratio := 1.0
-		switch {
-		case !isLow:
-			ratio = math.Inf(1)
-		case form != nil:
-			ratio = float64(len(cp.Weights)) / float64(len(form.Terms))
-		}
-
 		if isLow {
 			factors[c] = cpFactors(cp)
 		}
-		if ratio > saved { // it stays symmetric instead of the one so far
-			if math.IsInf(saved, 1) {
-				return nil, -1, 0, false // two cores that cannot be written as few terms
-			}
-			product *= saved * float64(len(form.Terms)) // the core so far has its terms of rank one again
-			saved, symmetric = ratio, c
-		} else {
-			if math.IsInf(ratio, 1) {
-				return nil, -1, 0, false
-			}
+
+		saving := symmetricSaving(cp, isLow, form)
+		switch {
+		case math.IsInf(saving, 1) && math.IsInf(saved, 1):
+			return nil, -1, 0, false // two cores that cannot be written as few terms
+		case saving > saved: // this core stays symmetric, and the one so far has its terms of rank one again
+			product *= saved * float64(len(form.Terms))
+			saved, symmetric = saving, c
+		default:
 			product *= float64(len(factors[c]))
 		}
-
 		if product > float64(maxTerms) {
 			return nil, -1, 0, false
 		}
@@ -189,6 +176,18 @@ func factorise(
 	form := counts.AsSymmetricTerms(net.Cores[symmetric].T)
 	factors[symmetric] = symmetricFactors(form)
 	return factors, symmetric, residual, true
+}
+
+// symmetricSaving returns how many times fewer terms a core has if it stays symmetric: 1 if it has no symmetric form, and infinity if it is
+// not low, which means that it cannot be written as few terms of rank one. cp has its terms of rank one, form the symmetric ones.
+func symmetricSaving(cp *tensor.CP, isLow bool, form *tensor.SymmetryCP) float64 {
+	switch {
+	case !isLow:
+		return math.Inf(1)
+	case form != nil:
+		return float64(len(cp.Weights)) / float64(len(form.Terms))
+	}
+	return 1
 }
 
 // symmetricFactors returns the terms of a core that stays symmetric, with their polynomials normalised.
