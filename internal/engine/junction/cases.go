@@ -84,20 +84,43 @@ func newCaseLeavesOnly(n Numbers) (t *CaseTree, ok bool) {
 	if e.Scale.IsZero() || e.Unfit != "" {
 		return nil, false
 	}
-
-	// The weights of the variables without observations, which all have to be 1.
 	template := &lower.Template{Dims: e.Dims, Scale: e.Scale}
+	if template.Weights, ok = onesOfVariables(n); !ok {
+		return nil, false
+	}
+	t = &CaseTree{net: n.Net}
+	t.addTables(n, template)
+
+	// A run multiplies Z by the network's scale as well, so the tree's is without it.
+	template.Scale = template.Scale.Div(n.Net.Scale)
+	t.Tree = &Tree{dims: e.Dims, scale: template.Scale}
+	if !t.addLeaves(template) {
+		return nil, false
+	}
+	t.placeWeights(template)
+	for len(t.first) < len(t.leaves) { // leaves of ones that placeWeights has added
+		t.first, t.exps = append(t.first, -1), append(t.exps, 0)
+	}
+	return t, len(t.leaves) > 0 && len(t.leaves) <= MaxLeaves
+}
+
+// onesOfVariables returns the weights of the variables without observations. ok is false unless all of them are 1.
+func onesOfVariables(n Numbers) (list []lower.Weights, ok bool) {
 	for v, variable := range n.Net.Variables {
 		weights := lower.LinkWeights(n.Net, variable.Link)
 		if slices.ContainsFunc(weights, func(w float64) bool { return w != 1 }) {
 			return nil, false
 		}
-		template.Weights = append(template.Weights, lower.Weights{Link: variable.Link, WithoutEvidence: weights, Index: e.Variables[v]})
+		list = append(list, lower.Weights{Link: variable.Link, WithoutEvidence: weights, Index: n.Expression.Variables[v]})
 	}
+	return list, true
+}
 
-	// The tables of the leaves, and where the derivatives of each begin. A table of ones over one index is the weights of a variable: it is
-	// left out if a table with wanted derivatives has the index.
-	t = &CaseTree{net: n.Net}
+// addTables adds the tables of the leaves to a template, each divided by a power of two that goes into the scale, and sets where the
+// derivatives of each begin. A table of ones over one index is the weights of a variable: it is left out if a table with wanted derivatives
+// has the index.
+func (t *CaseTree) addTables(n Numbers, template *lower.Template) {
+	e := n.Expression
 	isInWanted := make([]bool, len(e.Dims)) // by index: a table with wanted derivatives has it
 	for k, table := range e.Tables {
 		for _, i := range table.Scope {
@@ -114,24 +137,12 @@ func newCaseLeavesOnly(n Numbers) (t *CaseTree, ok bool) {
 			first = t.count
 			t.count += len(table.Data)
 		}
-		data := slices.Clone(table.Data) // divided by 2^exp, which is a factor of Z
-		exp := floats.Normalise(data).Exp
+		data := slices.Clone(table.Data)
+		exp := floats.Normalise(data).Exp // divides data by 2^exp
 		template.Scale = template.Scale.Mul(scaled.Make(1, exp))
 		template.Tables = append(template.Tables, sumproduct.Table{Scope: table.Scope, Data: data})
 		t.first, t.exps = append(t.first, first), append(t.exps, -exp)
 	}
-
-	// A run multiplies Z by the network's scale as well, so the tree's is without it.
-	template.Scale = template.Scale.Div(n.Net.Scale)
-	t.Tree = &Tree{dims: e.Dims, scale: template.Scale}
-	if !t.addLeaves(template) {
-		return nil, false
-	}
-	t.placeWeights(template)
-	for len(t.first) < len(t.leaves) { // leaves of ones that placeWeights has added
-		t.first, t.exps = append(t.first, -1), append(t.exps, 0)
-	}
-	return t, len(t.leaves) > 0 && len(t.leaves) <= MaxLeaves
 }
 
 // isOnes reports whether all entries of data are 1.

@@ -177,42 +177,50 @@ func addCosts(product []int64, scope, subscope, dims []int, costs []int64) {
 // values of the indices m.shared, up to a remainder that the first one gets. It returns the costs that it has added to each product; they
 // add up to 0. A combination that one product forbids becomes forbidden in all.
 func equalise(m move, minis []mini, products [][]int64, dims []int) (moved [][]int64) {
-	// The least cost of each product for each combination of values.
-	combinations := sumproduct.Size(dims, m.shared)
-	least := make([][]int64, len(m.between))
+	moved = make([][]int64, len(m.between)) // the least costs, which replaceByMoves replaces
 	for j, r := range m.between {
-		least[j] = slices.Repeat([]int64{Forbidden}, combinations)
-		walkBlocks(minis[r].scope, m.shared, dims, func(first, base int, offsets []int) {
-			block, minima := products[r][first:first+len(offsets)], least[j][base:]
-			for i, offset := range offsets {
-				minima[offset] = min(minima[offset], block[i])
-			}
-		})
+		moved[j] = leastCosts(products[r], minis[r].scope, m.shared, dims)
 	}
-
-	// Their mean less each least cost is moved, in the same memory.
-	moved = least
-	count := int64(len(moved))
-	for a := range combinations {
-		mean, remainder, isPossible := int64(0), int64(0), true // the sum of the least costs is count·mean + remainder
-		for j := range least {
-			mean += least[j][a] / count
-			remainder += least[j][a] % count
-			isPossible = isPossible && least[j][a] < Forbidden
-		}
-		for j := range moved {
-			switch {
-			case !isPossible:
-				moved[j][a] = Forbidden
-			case j == 0:
-				moved[j][a] = mean + remainder - least[j][a]
-			default:
-				moved[j][a] = mean - least[j][a]
-			}
-		}
-	}
+	replaceByMoves(moved)
 	for j, r := range m.between {
 		addCosts(products[r], minis[r].scope, m.shared, dims, moved[j])
 	}
 	return moved
+}
+
+// leastCosts returns the least cost of a product over scope for each combination of values of the indices in subscope.
+func leastCosts(product []int64, scope, subscope, dims []int) []int64 {
+	least := slices.Repeat([]int64{Forbidden}, sumproduct.Size(dims, subscope))
+	walkBlocks(scope, subscope, dims, func(first, base int, offsets []int) {
+		block, minima := product[first:first+len(offsets)], least[base:]
+		for i, offset := range offsets {
+			minima[offset] = min(minima[offset], block[i])
+		}
+	})
+	return least
+}
+
+// replaceByMoves replaces the least costs of products by what has to be added to each to make them equal: their mean, less the least cost
+// itself. The first product gets the remainder, by which the mean of integers is too small. costs is by product and combination. If one
+// product forbids a combination, Forbidden is added to all.
+func replaceByMoves(costs [][]int64) {
+	count := int64(len(costs))
+	for a := range costs[0] {
+		mean, remainder, isPossible := int64(0), int64(0), true // the sum of the least costs is count·mean + remainder
+		for j := range costs {
+			mean += costs[j][a] / count
+			remainder += costs[j][a] % count
+			isPossible = isPossible && costs[j][a] < Forbidden
+		}
+		for j := range costs {
+			switch {
+			case !isPossible:
+				costs[j][a] = Forbidden
+			case j == 0:
+				costs[j][a] = mean + remainder - costs[j][a]
+			default:
+				costs[j][a] = mean - costs[j][a]
+			}
+		}
+	}
 }

@@ -276,30 +276,12 @@ func (p *Prepared) valuePosition(o factorgraph.Observation) int {
 // inWide contracts the whole expression, without slices, in numbers of more digits than float64 (package wide), forth and back. If there
 // is a target, it does so once more with the target observed.
 func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
-	firstOfCore := p.firstParameters()
-	// differentiate contracts e and returns the result with its derivatives by parameters.
-	differentiate := func(e *sumproduct.Expression, marginals bool) (wide.Result, []scaled.Number, error) {
-		derivatives := make([]scaled.Number, p.parameterCount)
-		r, err := wide.Contract(ctx, e, wide.Options{Memory: o.Memory, Marginals: marginals, Derivatives: true})
-		if err != nil {
-			return r, nil, err
-		}
-		for t, source := range p.parametric.Sources {
-			for k, parameter := range source.Positions {
-				if source.Core >= 0 && parameter >= 0 {
-					derivatives[firstOfCore[source.Core]+parameter] = r.Derivatives[t][k]
-				}
-			}
-		}
-		p.setSingleDerivatives(derivatives, r.Z, firstOfCore)
-		return r, derivatives, nil
-	}
-
-	r, derivatives, err := differentiate(p.parametric.Expression, o.Marginals)
+	r, derivatives, err := p.differentiateWide(ctx, p.parametric.Expression, o.Memory, o.Marginals)
 	if err != nil {
 		return Answer{}, err
 	}
 	a := Answer{Z: r.Z, Derivatives: derivatives, Flops: r.Flops, Digits: r.Digits}
+	// If terms have both signs, what was rounded before (net.Rounded: products of weights and likelihoods) may matter.
 	if !r.Exact || len(p.net.Rounded) > 0 && p.parametric.Signed() {
 		a.Doubt = mayCancel
 	}
@@ -315,18 +297,39 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 		return a, nil
 	}
 
-	// With the target observed.
 	a.TargetDerivatives = make([]scaled.Number, p.parameterCount)
 	unsliced := &slicing{dims: p.parametric.Dims} // slice 0 is the whole expression
 	observed := unsliced.observed(p.parametric.Expression, 0, p.parametric.Variables[o.Target.Var], p.valuePosition(*o.Target))
-	if observed == nil { // evidence excludes it
+	if observed == nil { // evidence excludes the target, whose Z and derivatives are 0
 		return a, nil
 	}
 	const wantsMarginals = false
-	if r, a.TargetDerivatives, err = differentiate(observed, wantsMarginals); err != nil {
+	if r, a.TargetDerivatives, err = p.differentiateWide(ctx, observed, o.Memory, wantsMarginals); err != nil {
 		return Answer{}, err
 	}
 	a.TargetZ = r.Z
 	a.Flops += r.Flops
 	return a, nil
+}
+
+// differentiateWide contracts p.parametric, or that with an observation, in wide numbers, forth and back. It returns the result, and the
+// derivatives by the parameters of all cores.
+func (p *Prepared) differentiateWide(
+	ctx context.Context, e *sumproduct.Expression, memory int64, marginals bool,
+) (wide.Result, []scaled.Number, error) {
+	r, err := wide.Contract(ctx, e, wide.Options{Memory: memory, Marginals: marginals, Derivatives: true})
+	if err != nil {
+		return r, nil, err
+	}
+	firstOfCore := p.firstParameters()
+	derivatives := make([]scaled.Number, p.parameterCount)
+	for t, source := range p.parametric.Sources {
+		for k, parameter := range source.Positions {
+			if source.Core >= 0 && parameter >= 0 {
+				derivatives[firstOfCore[source.Core]+parameter] = r.Derivatives[t][k]
+			}
+		}
+	}
+	p.setSingleDerivatives(derivatives, r.Z, firstOfCore)
+	return r, derivatives, nil
 }

@@ -240,45 +240,49 @@ func (s *caseSummer) weight(row int) float64 {
 }
 
 // addAll adds all cases to the sum. A case is summed by its components if these are small, else along the junction tree. If there is no
-// tree, or if digits of the case may be lost along the tree (Lossy), the case is summed by an elimination of its own (addAlone).
+// tree, or if digits of the case may be lost along the tree, the case is summed by an elimination of its own (addAlone).
 func (s *caseSummer) addAll(cases *query.Cases) error {
 	remaining, rows := s.addByComponents(cases)
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-
-	// Along the tree. rows[k] is the row of case remaining[k]; treeSum lists cases by k. s.sum.entryWeight is the weight of the cases whose
-	// derivatives are in s.byEntry.
-	aloneRows := rows
 	if s.tree != nil {
-		treeSum, err := s.tree.Sum(s.ctx, remaining, s.byEntry != nil, junction.Options{Threads: s.Threads, Memory: s.Memory})
-		if err != nil {
+		var err error
+		if rows, err = s.addAlongTree(remaining, rows); err != nil {
 			return err
 		}
-		s.sum.ln += treeSum.Ln
-		s.sum.flops += treeSum.Flops
-		for k, x := range treeSum.Gradient {
-			s.byEntry[k] += x
-		}
-		for _, k := range treeSum.Impossible {
-			s.exclude(rows[k])
-		}
-		aloneRows = nil
-		for _, c := range remaining {
-			s.sum.entryWeight += c.Weight
-		}
-		for _, k := range treeSum.Lossy {
-			aloneRows = append(aloneRows, rows[k])
-			s.sum.entryWeight -= remaining[k].Weight // treeSum does not contain it
-		}
 	}
-
-	for _, row := range aloneRows {
+	for _, row := range rows {
 		if err := s.addAlone(row, s.observedValues(cases, row)); err != nil {
 			return fault.New(fault.CodeOf(err), "case %d: %w", row, err)
 		}
 	}
 	return nil
+}
+
+// addAlongTree adds cases to the sum along the junction tree. rows[k] is the row of cases[k]. It returns the rows of the cases that it has
+// not added, because digits of them may be lost.
+func (s *caseSummer) addAlongTree(cases []junction.Case, rows []int) (lossyRows []int, err error) {
+	treeSum, err := s.tree.Sum(s.ctx, cases, s.byEntry != nil, junction.Options{Threads: s.Threads, Memory: s.Memory})
+	if err != nil {
+		return nil, err
+	}
+	s.sum.ln += treeSum.Ln
+	s.sum.flops += treeSum.Flops
+	for k, x := range treeSum.Gradient {
+		s.byEntry[k] += x
+	}
+	for _, k := range treeSum.Impossible {
+		s.exclude(rows[k])
+	}
+	for _, c := range cases {
+		s.sum.entryWeight += c.Weight
+	}
+	for _, k := range treeSum.Lossy { // treeSum does not contain them
+		lossyRows = append(lossyRows, rows[k])
+		s.sum.entryWeight -= cases[k].Weight
+	}
+	return lossyRows, nil
 }
 
 // blockCases is the number of cases whose components are collected before they are summed.

@@ -313,27 +313,13 @@ func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 		return m
 	}
 
-	// Collect the marginals of other estimates: by truncated legs, and by other methods.
-	var earlier, otherMethods [][][]float64
-	for _, r := range j.Estimates {
-		if r == e || r.LogZ == nil {
-			continue
-		}
-		switch p, _ := j.SumMarginals(r); {
-		case p == nil:
-		case r.Plan.Rule == btn.Linear: // by truncated legs
-			earlier = append(earlier, p)
-		default:
-			otherMethods = append(otherMethods, p)
-		}
-	}
-
 	share := 0.0 // what a truncation of e discarded
 	if e.Discarded != nil {
 		share = max(*e.Discarded, 0)
 	}
-	change, n := 0.0, len(earlier)
-	switch {
+	change := 0.0 // the largest change of a probability
+	earlier, otherMethods := j.marginalsBeside(e)
+	switch n := len(earlier); {
 	case n > 0:
 		if change = judge.LargestDifference(m.P, earlier[n-1]); change <= judge.Rounding {
 			share = math.Sqrt(share)
@@ -346,9 +332,27 @@ func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 	default:
 		return m
 	}
-	if j.IsHard && e.Discarded != nil {
+	if j.IsHard && e.Discarded != nil { // tables forbid combinations of values
 		change *= judge.ForbiddenFactor
 	}
 	m.Uncertainty = judge.Finite(min(1, max(change, share, e.Rounding)))
 	return m
+}
+
+// marginalsBeside returns the marginals of all estimates but e that have Z and marginals: those by truncated legs, and those by other
+// methods, each in the order of the estimates.
+func (j *legsJudge) marginalsBeside(e *judge.Estimate) (truncated, otherMethods [][][]float64) {
+	for _, r := range j.Estimates {
+		if r == e || r.LogZ == nil {
+			continue
+		}
+		switch p, _ := j.SumMarginals(r); {
+		case p == nil:
+		case r.Plan.Rule == btn.Linear: // by truncated legs
+			truncated = append(truncated, p)
+		default:
+			otherMethods = append(otherMethods, p)
+		}
+	}
+	return truncated, otherMethods
 }

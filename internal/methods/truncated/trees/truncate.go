@@ -169,8 +169,26 @@ func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleO
 	layout, bundle, dims := c.arrangeAxes(a, towards, children...)
 	x, isBuffer := c.pack(in, dims, layout)
 
-	// Multiply by the triangles. x has the axes (ranks of the children so far, bundle of the next child, all other axes). Each step
-	// replaces the bundle, of dimension d, by the rank of the child's triangle, a matrix of rank × d.
+	x, isBuffer = c.multiplyTriangles(a, x, isBuffer, children, triangleOf)
+	t, err := c.triangle(x, entryCount(dims, bundle))
+	if isBuffer {
+		c.Put(x)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Unsupported, err)
+	}
+	_, err = legs.Rescale(t)
+	return t, err
+}
+
+// multiplyTriangles multiplies x, the entries of node a, by the triangles of its children, and returns the product. isBuffer says that x is
+// a buffer; then it is released.
+//
+// x has the axes (ranks of the children so far, bundle of the next child, all other axes). Each step replaces the bundle, of dimension d,
+// by the rank of the child's triangle, a matrix of rank × d.
+func (c *contraction) multiplyTriangles(
+	a int32, x []float64, isBuffer bool, children []int32, triangleOf map[int32][]float64,
+) (product []float64, isProductBuffer bool) {
 	leading := 1 // product of the ranks so far
 	for _, child := range children {
 		d := int(c.net.bundleDim(a, child))
@@ -181,23 +199,14 @@ func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleO
 			out, in := y[i*rank*trailing:][:rank*trailing], x[i*d*trailing:][:d*trailing]
 			c.multiplyMatrices(out, triangleOf[child], in, 1, rank, d, trailing)
 		}
-		c.flops += 2 * float64(len(y)) * float64(d)
+		c.flops += 2 * float64(len(y)) * float64(d) // d products and sums for each entry
 		if isBuffer {
 			c.Put(x)
 		}
 		x, isBuffer = y, true
 		leading *= rank
 	}
-
-	t, err := c.triangle(x, entryCount(dims, bundle))
-	if isBuffer {
-		c.Put(x)
-	}
-	if err != nil {
-		return nil, fault.Wrap(fault.Unsupported, err)
-	}
-	_, err = legs.Rescale(t)
-	return t, err
+	return x, isBuffer
 }
 
 // copyTensor returns the entries of a copy tensor: 1 if all three indices of dimension d are equal, otherwise 0.
