@@ -157,7 +157,7 @@ func Bytes(dims []int, steps []*contractionorder.Step) float64 {
 		offsets += float64(c.offsets())*float64(len(s.In)) + float64(c.Blocks)
 		scratch = max(scratch, c.backScratchSize(len(s.In)))
 	}
-	return 4*offsets + 8*float64(scratch)
+	return 4*offsets + 8*float64(scratch) // int32, float64
 }
 
 // lister makes the lists of offsets of one step after the other.

@@ -269,13 +269,13 @@ func (c *contraction) load(t int) error {
 	switch {
 	case len(data) == 1: // no index of dimension above 1
 		c.addFactor(t, data[0])
-	case floats.LargestBits(data) == 0:
+	case floats.LargestBits(data) == 0: // all entries are 0
 		c.setZero()
 	case top < -margin || top >= margin:
 		data = slices.Clone(data)
 		c.addPower(t, floats.Normalise(data).Exp)
 		low -= top
-		c.isLossy = c.isLossy || low < floats.Lowest && top > 0
+		c.isLossy = c.isLossy || low < floats.Lowest && top > 0 // if top < 0, the division makes entries larger
 	}
 	c.Tables[t] = data
 	c.depth[t] = sumproduct.Depth{Low: min(low, 0), Measured: true}

@@ -149,11 +149,12 @@ func (r *run) keepInRange(n int, top uint64) error {
 }
 
 // addDerivatives adds to the needed derivatives by the inputs of step n, from that by its output. Goroutines share the blocks of a large
-// step, in chunks of whole units, so that no two of them add to the same entry.
+// step, in chunks of whole units (compiled.Step.Unit): different units add to different entries.
 func (r *run) addDerivatives(n int) error {
 	s := &r.program.Steps[n]
-	chunk := max(1, chunkWork/(s.Size/s.Blocks*s.Sums*len(s.In))) // blocks of a chunk
-	chunk = (chunk + s.Unit - 1) / s.Unit * s.Unit
+	blockWork := s.Size / s.Blocks * s.Sums * len(s.In) // a multiplication for each input of each term of a block
+	chunk := max(1, chunkWork/blockWork)                // blocks of a chunk
+	chunk = (chunk + s.Unit - 1) / s.Unit * s.Unit      // whole units
 	if chunk >= s.Blocks {
 		r.program.BackwardBlocks(&r.Memory, n, 0, s.Blocks)
 		return nil

@@ -28,7 +28,8 @@ type worker struct {
 	offset   [2][]int          // by factor and slot: where the run of the factor begins in its list
 }
 
-// reset prepares the worker for the first block of the step of k.
+// reset prepares the worker for the first block of the step of k: all offsets are 0, no run is copied, and there are buffers for vectors
+// with an index list and, if there are more than two vectors, for products of vectors. Memory is used again.
 func (w *worker) reset(k *kernel) {
 	w.top = 0
 	w.scalars = append(w.scalars[:0], make([]int, len(k.scalars))...)
@@ -38,7 +39,7 @@ func (w *worker) reset(k *kernel) {
 	}
 	w.copied = w.copied[:0]
 	for v := range k.vectors {
-		w.copied = append(w.copied, [maxTerms]int{-1, -1, -1, -1})
+		w.copied = append(w.copied, [maxTerms]int{-1, -1, -1, -1}) // −1: no run is copied
 		if v == len(w.buffers) {
 			w.buffers = append(w.buffers, nil)
 		}

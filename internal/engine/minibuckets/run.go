@@ -417,7 +417,7 @@ func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 				lnRatio += t.ln[positionIn(t.scope, dims, x)]
 			}
 			if math.IsInf(lnMessage, -1) {
-				lnRatio = 0 // no value is possible there: any will do, its weight is 0
+				lnRatio = 0 // ∞ − ∞: the state has weight 0, so that any distribution will do
 			}
 			q := m.weight * math.Exp(lnRatio/m.weight)
 			p[a] += q

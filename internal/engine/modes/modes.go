@@ -353,8 +353,8 @@ func (c *climber) scores(i int) []float64 {
 
 // isForbidden reports whether some table has an entry of 0 at the state.
 func (c *climber) isForbidden() bool {
-	for t, at := range c.positions {
-		if c.expression.Tables[t].Data[at] == 0 {
+	for t, position := range c.positions {
+		if c.expression.Tables[t].Data[position] == 0 {
 			return true
 		}
 	}
@@ -367,8 +367,8 @@ func (c *climber) mode() Mode {
 	// The weight, and the sum of the sizes of its logarithms, which bounds the rounding.
 	m := Mode{State: slices.Clone(c.state), Ln: c.expression.Scale.LogAbs()}
 	magnitude := 1 + math.Abs(m.Ln)
-	for t, at := range c.positions {
-		ln := c.lnTables[t][at]
+	for t, position := range c.positions {
+		ln := c.lnTables[t][position]
 		m.Ln += ln
 		magnitude += 1 + math.Abs(ln)
 	}
@@ -399,14 +399,14 @@ func (c *climber) mode() Mode {
 
 // conditional returns the distribution of index i given the values of all others. Values that a table forbids have probability 0.
 func (c *climber) conditional(i int) []float64 {
-	p := slices.Clone(c.scores(i))
+	p := slices.Clone(c.scores(i)) // by value: ln of the weight, up to a constant, without the entries that are 0
 	for a := range p {
 		if c.countForbidding(i, a) > 0 {
 			p[a] = math.Inf(-1)
 		}
 	}
 	top, total := slices.Max(p), 0.0
-	for a := range p {
+	for a := range p { // probabilities in place of logarithms
 		p[a] = math.Exp(p[a] - top)
 		total += p[a]
 	}

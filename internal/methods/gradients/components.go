@@ -174,40 +174,46 @@ func (c *cutter) add(row int, values []int, weight float64) (isImpossible, ok bo
 // entries that the sum of the component takes. fits is false if they are more than limit, or if a product may leave float64; then
 // products means nothing.
 func (c *cutter) findComponent(v int, values []int, limit int) (products int, fits bool) {
-	// Append a component to c.cut, in the memory of one of an earlier case if there is some.
+	component := c.nextComponent()
+	component.hidden = append(component.hidden, v)
+	c.isVisited[v] = true
+	states := 1                                  // combinations of values of the hidden variables so far
+	highExp, lowExp := 0, 0                      // a product of entries is from 2^lowExp to 2^highExp
+	for k := 0; k < len(component.hidden); k++ { // the list grows
+		u := component.hidden[k]
+		if states *= c.dims[u]; states > limit {
+			return 0, false
+		}
+		for _, t := range c.tablesOf[u] {
+			if c.isJoined[t] {
+				continue
+			}
+			c.isJoined[t] = true
+			component.tables, component.entries = append(component.tables, t), append(component.entries, c.entries[t])
+			highExp, lowExp = highExp+c.tables[t].highExp+1, lowExp+c.tables[t].lowExp // its entries: from 2^lowExp to 2^(highExp+1)
+			for _, w := range c.tables[t].variables {
+				if values[w] < 0 && !c.isVisited[w] {
+					c.isVisited[w] = true
+					component.hidden = append(component.hidden, w)
+				}
+			}
+		}
+	}
+	products = states * max(1, len(component.tables))
+	isInRange := highExp < maxExponent && lowExp > -maxExponent
+	return products, products <= limit && isInRange
+}
+
+// nextComponent appends an empty component to c.cut, in the memory of one of an earlier case if there is some.
+func (c *cutter) nextComponent() *component {
 	if len(c.cut) < cap(c.cut) {
 		c.cut = c.cut[:len(c.cut)+1]
 	} else {
 		c.cut = append(c.cut, component{})
 	}
-	f := &c.cut[len(c.cut)-1]
-	f.hidden, f.tables, f.entries = append(f.hidden[:0], v), f.tables[:0], f.entries[:0]
-
-	c.isVisited[v] = true
-	states, highExp, lowExp := 1, 0, 0   // combinations of hidden values, and exponents of a product of entries
-	for k := 0; k < len(f.hidden); k++ { // the list grows
-		v := f.hidden[k]
-		if states *= c.dims[v]; states > limit {
-			return 0, false
-		}
-		for _, t := range c.tablesOf[v] {
-			if c.isJoined[t] {
-				continue
-			}
-			c.isJoined[t] = true
-			f.tables, f.entries = append(f.tables, t), append(f.entries, c.entries[t])
-			highExp, lowExp = highExp+c.tables[t].highExp+1, lowExp+c.tables[t].lowExp // entries: from 2^lowExp to 2^(highExp+1)
-			for _, u := range c.tables[t].variables {
-				if values[u] < 0 && !c.isVisited[u] {
-					c.isVisited[u] = true
-					f.hidden = append(f.hidden, u)
-				}
-			}
-		}
-	}
-	products = states * max(1, len(f.tables))
-	isInRange := highExp < maxExponent && lowExp > -maxExponent
-	return products, products <= limit && isInRange
+	next := &c.cut[len(c.cut)-1]
+	next.hidden, next.tables, next.entries = next.hidden[:0], next.tables[:0], next.entries[:0]
+	return next
 }
 
 // keep adds the weight of a case to the component in c.components that is equal to f, or appends a copy of f if there is none. Components

@@ -235,8 +235,8 @@ func (p *Prepared) completeMarginals(marginals [][]float64) [][]float64 {
 	}
 	complete := slices.Clone(marginals)
 	for j, weights := range p.weights {
-		hasRow := weights == nil || p.simple.Expression.Dims[j] > 1
-		if hasRow {
+		hasAllValues := weights == nil || p.simple.Expression.Dims[j] > 1 // its row in marginals is complete
+		if hasAllValues {
 			continue
 		}
 		sum, nonzeros := 0.0, 0

@@ -80,7 +80,7 @@ func prepareInTime(ctx context.Context, j *proposal.Job, marginals bool) (prepar
 	if !j.IsAuto() {
 		return truncated.Simplify(ctx, j.Problem(), marginals)
 	}
-	err = proposal.RunInTimeShare(ctx, policy.PrepareShare, "the simplification for truncated legs", func(ctx context.Context) error {
+	err = proposal.RunInTimeShare(ctx, policy.PrepareShare, "the simplification for truncated legs", func(ctx context.Context) (err error) {
 		prepared, err = truncated.Simplify(ctx, j.Problem(), marginals)
 		return err
 	})

@@ -239,7 +239,7 @@ func (s *search) anneal(ctx context.Context) error {
 // there are moves. So seeds other than 0 give different plans even if one plan is best up to symmetry. With seed 0 it does nothing. A chain
 // is the sequence of the indices in the state.
 func (s *search) drift(ctx context.Context) error {
-	const rounding = 1e-9
+	const rounding = 1e-9 // of equal scores
 	for s.seed != 0 && len(s.indices) > 1 && s.moves > 0 {
 		if err := ctx.Err(); err != nil {
 			return err

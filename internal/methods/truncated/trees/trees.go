@@ -272,7 +272,8 @@ func (c *contraction) storeProduct(node int32, p product, operands [2]int32) err
 			continue
 		}
 		c.data[operand] = nil
-		isNeeded := c.options.Marginals && operands[1-k] >= 0
+		isOtherNode := operands[1-k] >= 0
+		isNeeded := c.options.Marginals && isOtherNode // for the derivative by the other operand
 		if !isNeeded {
 			c.Put(p.in[k].data)
 			p.in[k].data = nil
