@@ -273,7 +273,7 @@ func (r *Run) Largest(ctx context.Context, count int, slack float64, extra int) 
 		}
 	}
 	for n := range r.free {
-		c.steps = append(c.steps, -1-n)
+		c.steps = append(c.steps, -1-n) // stands for free index n
 	}
 	// addTerm lists the current term, and returns the largest loss that the next one may have.
 	addTerm := func(loss float64) (maxLoss float64) {

@@ -112,8 +112,9 @@ const sharedWork = 1 << 18
 // in rows. So is one for which several indices are summed, unless the step is large.
 func newStep(dims []int, s *contractionorder.Step) Step {
 	c := Step{Size: int(s.Size), Sums: int(s.FullSize / s.Size), blockSize: 1, split: len(s.Out)}
-	isSmall := c.Size <= maxRowsSize
-	if isSmall || len(s.Sum) > 1 && s.FullSize < sharedWork {
+	isShort := c.Size <= maxRowsSize
+	isSmallWithSums := len(s.Sum) > 1 && s.FullSize < sharedWork
+	if isShort || isSmallWithSums {
 		c.blockSize, c.split, c.isInRows = c.Size, 0, true
 	}
 	for c.split > 0 && (c.blockSize == 1 || c.blockSize*dims[s.Out[c.split-1]]*c.Sums <= maxInner) {
@@ -121,7 +122,7 @@ func newStep(dims []int, s *contractionorder.Step) Step {
 		c.blockSize *= dims[s.Out[c.split]]
 	}
 	c.Blocks = c.Size / c.blockSize
-	c.Unit = c.Blocks
+	c.Unit = c.Blocks // until divideIntoUnits finds smaller ones
 	return c
 }
 

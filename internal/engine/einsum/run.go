@@ -129,7 +129,7 @@ func (r *run) factorDerivatives() []scaled.Number {
 func (r *run) keepInRange(n int, top uint64) error {
 	s, out := r.steps[n], len(r.h.Edges)+n
 	d := &r.depth[out]
-	low, loses := r.productDepth(s.In, noTable, noTable)
+	low, loses := r.productDepth(s.In, noTable, noTable) // of the output: no table is replaced by a derivative
 	*d = sumproduct.Depth{Low: low}
 	switch {
 	case top >= floats.Infinity:

@@ -153,7 +153,7 @@ func isOnes(data []float64) bool {
 // addMerges adds the merges of a contraction tree with the best root (reroot), and returns the scopes of all tables.
 func (t *CaseTree) addMerges(tree contractionorder.Tree) (scopes [][]int) {
 	h := t.shape()
-	_, flops := planMerges(h, tree)
+	_, flops := planMerges(h, tree) // by table; they decide the root
 	p, _ := planMerges(h, reroot(tree, flops, t.leaves))
 	t.leaves = append(t.leaves, leaf{data: []float64{1}}) // the table of the single entry 1 that planMerges adds
 	t.first, t.exps = append(t.first, -1), append(t.exps, 0)
@@ -309,6 +309,7 @@ func (a *adder) sumGradients(answers []Answer) (isFinite bool) {
 			return false
 		}
 		if a.tree.isNeeded[out] {
+			// The derivatives by the left and by the right input, each from that by the output and from the other input.
 			isFinite = a.differentiate(answers, &z, m.flops, out, m.left, m.right, &p.toLeft) && isFinite
 			isFinite = a.differentiate(answers, &z, m.flops, out, m.right, m.left, &p.toRight) && isFinite
 			r.pool.put(r.derivatives[out].data)

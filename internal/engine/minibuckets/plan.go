@@ -195,7 +195,7 @@ func (b *planning) addTable(scope []int) {
 	first := len(b.buckets)
 	for _, i := range scope {
 		t.entries *= float64(b.dims[i])
-		t.bits |= bit(i, b.dims)
+		t.bits |= bit(i, b.dims) // a quick test of common indices
 		first = min(first, b.position[i])
 	}
 	if first < len(b.buckets) {

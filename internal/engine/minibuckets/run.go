@@ -329,22 +329,22 @@ func (b *Bound) Draw(r *rand.Rand, x []int, e *sumproduct.Expression) (ln float6
 // everywhere. Cost: DrawWork.
 func (b *Bound) DrawLast(r *rand.Rand, x []int, first int) (lnq float64) {
 	dims := b.plan.dims
-	p := make([]float64, 0, 8)
+	p := make([]float64, 0, 8) // the memory of the distributions
 	for k := len(b.plan.Order) - 1; k >= first; k-- {
 		i := b.plan.Order[k]
 		p = b.conditional(k, x, p[:0])
-		u := r.Float64()
-		drawn := 0 // the last possible value if rounding leaves u at 0 or more
+		threshold := r.Float64()
+		value := 0 // the first whose probabilities up to it exceed the threshold; by rounding it may be the last possible one
 		for a := range dims[i] {
 			if p[a] > 0 {
-				drawn = a
-				if u -= p[a]; u < 0 {
+				value = a
+				if threshold -= p[a]; threshold < 0 {
 					break
 				}
 			}
 		}
-		x[i] = drawn
-		lnq += math.Log(p[drawn])
+		x[i] = value
+		lnq += math.Log(p[value])
 	}
 	return lnq
 }

@@ -73,18 +73,20 @@ func Find(ctx context.Context, e *sumproduct.Expression, starts ...[]int) ([]Mod
 	if err != nil {
 		return nil, err
 	}
-	c, found, err := ascend(ctx, e, r, append(slices.Clip(starts), grown...))
+	c, maxima, err := ascend(ctx, e, r, append(slices.Clip(starts), grown...))
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(found, func(a, b Mode) int { return cmp.Compare(b.mass(), a.mass()) })
+	slices.SortStableFunc(maxima, func(a, b Mode) int { return cmp.Compare(b.mass(), a.mass()) })
 	var modes []Mode
-	for _, m := range found {
+	for _, m := range maxima {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if n := len(modes); n == MaxModes || n >= alwaysKept && m.mass() < modes[0].mass()-massRange {
-			break // all further ones are smaller
+		isFull := len(modes) == MaxModes
+		isTooSmall := len(modes) >= alwaysKept && m.mass() < modes[0].mass()-massRange // masses are logarithms
+		if isFull || isTooSmall {
+			break // and so are all further ones
 		}
 		isNearLarger := slices.ContainsFunc(modes, func(larger Mode) bool { return areNear(larger.State, m.State) })
 		if !isNearLarger && c.isStable(&m, r) {

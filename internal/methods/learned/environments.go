@@ -30,9 +30,9 @@ type chain struct {
 	prefix      countspace.Poly   // f: the product of the pieces before next
 }
 
-// newChain returns the chain of m pieces over s, at the first piece. It contracts s with the pieces once, from the last one back. Of each
-// segment it keeps the result h before the segment's last piece is contracted, in marks. s and every piece have the same number of
-// variables.
+// newChain returns the chain of m pieces over s, at the first piece. The pieces are divided into about √m segments of about √m pieces. It
+// contracts s with the pieces once, from the last one back, and keeps a mark of each segment: the result h before the segment's last piece
+// is contracted. loadSegment computes the others again from there. s and every piece have the same number of variables.
 func newChain(
 	s countspace.Poly, m int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error),
 ) (*chain, error) {
@@ -50,7 +50,8 @@ func newChain(
 	c.marks = make([]countspace.Poly, segments)
 	h := canonicalCopy(s)
 	for k := segments - 1; k >= 0; k-- {
-		c.marks[k] = copyPoly(h, 0) // correlate overwrites h
+		const noMoreRoom = 0
+		c.marks[k] = copyPoly(h, noMoreRoom) // correlate overwrites h
 		if k == 0 {
 			break // no mark is left that needs the pieces of the first segment
 		}

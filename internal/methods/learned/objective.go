@@ -183,7 +183,7 @@ func (sp *space) setRounding(net *btn.Network) (scaled.Number, error) {
 	if err != nil || norm2.IsZero() {
 		return norm2, err
 	}
-	ratio := scaled.One.Div(norm2)
+	ratio := scaled.One.Div(norm2) // becomes ‖B′‖²/‖B‖², where ‖B′‖² is the product of the squared norms of the cores
 	for c, core := range sp.cores {
 		x, err := tensor.NormSq(contraction.Absolute(core.T))
 		if err != nil {

@@ -86,7 +86,7 @@ func (s *sweep) stepBack(c *chain, st *step) (isNonzero bool, err error) {
 	if s.isDryRun() {
 		overlapBytes = s.priceOverlap(c, st)
 	}
-	s.account.held += overlapBytes
+	s.account.held += overlapBytes // while the step is counted
 	isNonzero, err = s.applyTables(c, st, func(j int) bool { return j != st.index && slices.Contains(st.enter, j) })
 	s.account.held -= overlapBytes
 	return isNonzero, err

@@ -59,7 +59,7 @@ func operatorSizes(h contractionorder.Hypergraph, p Plan, st *step, span []int) 
 		}
 		o.bonds = append(o.bonds, states)
 	}
-	o.bonds[len(span)] = 1
+	o.bonds[len(span)] = 1 // nothing crosses the right end
 	return o
 }
 

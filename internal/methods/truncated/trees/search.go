@@ -51,7 +51,7 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	o = o.withDefaults()
 	s := &search{
 		ctx: ctx, h: h, form: newForm(h), options: o, memory: legs.MemoryOrDefault(o.Memory),
-		rng: rand.New(rand.NewPCG(o.Seed, 0x7ee)), // 0x7ee: random numbers that no other search with the seed has
+		rng: rand.New(rand.NewPCG(o.Seed, 0x7ee)), // 0x7ee, "tree": the stream of this search
 	}
 	if err := s.considerExactTrees(); err != nil {
 		if isLateWithPlan := ctx.Err() != nil && s.hasBest; !isLateWithPlan {

@@ -50,7 +50,7 @@ type Options struct {
 // defaultGauge is the default of Options.Gauge, and its largest value.
 const defaultGauge = 3
 
-// withDefaults returns o with defaults for fields that are 0. Gauge becomes a distance from 0, for no gauge, to defaultGauge.
+// withDefaults returns o with the defaults of Options for fields that are 0. Gauge becomes a distance, from 0 for no gauge to defaultGauge.
 func (o Options) withDefaults() Options {
 	if o.Bond <= 0 {
 		o.Bond = 32

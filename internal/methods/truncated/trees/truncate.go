@@ -62,19 +62,19 @@ func (c *contraction) nodeArray(node int32) array {
 func (c *contraction) arrangeAxes(a, b int32, first ...int32) (layout, bundle []int32, dims []int) {
 	wires := c.net.nodes[a].legs
 	axesTo := map[int32][]int32{} // by node at the other end
-	var others []int32
+	var otherAxes []int32
 	for axis, w := range wires {
 		dims = append(dims, c.net.wires[w].dim)
 		if neighbour := c.net.wires[w].other(a); neighbour == b || slices.Contains(first, neighbour) {
 			axesTo[neighbour] = append(axesTo[neighbour], int32(axis))
 		} else {
-			others = append(others, int32(axis))
+			otherAxes = append(otherAxes, int32(axis))
 		}
 	}
-	for _, neighbour := range append(first, b) {
+	for _, neighbour := range append(first, b) { // b is the last one, and all other axes come before it
 		slices.SortFunc(axesTo[neighbour], func(x, y int32) int { return int(wires[x] - wires[y]) })
 		if neighbour == b {
-			layout = append(layout, others...)
+			layout = append(layout, otherAxes...)
 		}
 		layout = append(layout, axesTo[neighbour]...)
 	}
