@@ -74,7 +74,9 @@ func New(h contractionorder.Hypergraph, steps []*contractionorder.Step, isWanted
 	p.setSizes(h.Dims, scopes, contractionorder.MarkOutputs(isWanted, steps))
 
 	// The lists of offsets.
-	l := lister{p, h.Dims, make([]int, len(h.Dims)), make([]int32, p.Offsets), make([]Operand, operands)}
+	l := lister{
+		program: p, dims: h.Dims, stride: make([]int, len(h.Dims)), offsets: make([]int32, p.Offsets), operands: make([]Operand, operands),
+	}
 	for n, s := range steps {
 		l.setOperands(&p.Steps[n], s, scopes)
 	}
@@ -205,17 +207,17 @@ func (l *lister) setOperands(c *Step, s *contractionorder.Step, scopes [][]int) 
 // divideIntoUnits returns the indices outside a block, first those that all needed operands have, and sets c.Unit and c.blockStart. Blocks
 // that differ in one of these first indices have no entry of a needed operand in common, so they are in different units.
 func (l *lister) divideIntoUnits(c *Step, s *contractionorder.Step, scopes [][]int) (outer []int) {
-	var common, others []int
+	var common, otherIndices []int
 	for _, i := range s.Out[:c.split] {
 		isNeededWithout := func(t int) bool { return l.program.isNeeded[t] && !slices.Contains(scopes[t], i) }
 		if slices.ContainsFunc(s.In, isNeededWithout) {
-			others = append(others, i)
+			otherIndices = append(otherIndices, i)
 		} else {
 			common = append(common, i)
-			c.Unit /= l.dims[i]
+			c.Unit /= l.dims[i] // each value of the index has units of its own
 		}
 	}
-	outer = append(common, others...)
+	outer = append(common, otherIndices...)
 	sumproduct.Strides(l.stride, l.dims, s.Out)
 	c.blockStart = sumproduct.Offsets[int32](nil, l.dims, outer, l.stride)
 	for _, i := range s.Out {

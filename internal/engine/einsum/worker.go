@@ -176,7 +176,7 @@ func (w *worker) addTerms(k *kernel, out []float64, n int, isFirst bool) {
 		a = w.product
 	}
 	switch {
-	case len(k.vectors) == 1:
+	case len(k.vectors) == 1: // as a matrix of one row: out = Σ weight · the run of a
 		loops.Panel(out, len(out), 1, len(out), weight, a, w.offset[0][:n], loops.Columns, isFirst)
 	case areOnes(weight):
 		loops.Blend(out, a, w.data(k, len(k.vectors)-1), w.offset[0][:n], w.offset[1][:n], isFirst)

@@ -286,8 +286,8 @@ func (a *adder) computeBatch(batch []Case) (answers []Answer, isPrecise bool, er
 	if hasGradients {
 		isPrecise = a.sumGradients(answers) && isPrecise
 	}
-	used := lanes(1<<len(batch) - 1)
-	return answers, isPrecise && a.lossy&used == 0, a.ctx.Err()
+	lanesOfBatch := lanes(1<<len(batch) - 1) // the lanes behind have no case
+	return answers, isPrecise && a.lossy&lanesOfBatch == 0, a.ctx.Err()
 }
 
 // sumGradients sets a.gradient to the weighted sum of the gradients of ln Z in all lanes. It goes through the merges from the root, where
@@ -340,10 +340,27 @@ func (a *adder) differentiate(
 	if !isLeaf {
 		return true
 	}
+	// Gradients are sums of products of an entry and its derivative, of which only the bounds are needed here.
 	r.lossy |= new(table).setProductBounds(&r.tables[input], &r.derivatives[input], len(r.leaves[input].data))
 	isFinite = a.addToGradient(input, z)
 	r.pool.put(r.derivatives[input].data)
 	return isFinite
+}
+
+// laneFactors returns weight/Z by lane, with the exponent of the derivative by a leaf's entries, and 0 for lanes that do not count. isFinite
+// is false if a factor is beyond float64, or so small that digits are lost.
+func (a *adder) laneFactors(leaf int, z *[Lanes]scaled.Number) (factor [Lanes]float64, isFinite bool) {
+	isFinite = true
+	for lane := range a.queries {
+		if a.weight[lane] == 0 {
+			continue
+		}
+		x := scaled.Make(a.weight[lane], a.run.derivatives[leaf].exp[lane]+a.tree.exps[leaf]).Div(z[lane])
+		factor[lane] = math.Ldexp(x.Mant, int(max(-2000, min(2000, x.Exp)))) // beyond ±2000 the result is 0 or infinite anyway
+		isNormal := math.Abs(factor[lane]) >= math.SmallestNonzeroFloat64*(1<<53)
+		isFinite = isFinite && isNormal && !math.IsInf(factor[lane], 0)
+	}
+	return factor, isFinite
 }
 
 // addToGradient adds the derivatives by the entries of a leaf to a.gradient: the sum over the lanes of weight · ∂Z/∂entry / Z. z has Z by
@@ -357,18 +374,7 @@ func (a *adder) addToGradient(leaf int, z *[Lanes]scaled.Number) (isFinite bool)
 		}
 	}
 
-	isFinite = true
-	var factor [Lanes]float64 // by lane: weight/Z, with the exponent of the derivative
-	for lane := range a.queries {
-		if a.weight[lane] == 0 {
-			continue
-		}
-		x := scaled.Make(a.weight[lane], derivative.exp[lane]+a.tree.exps[leaf]).Div(z[lane])
-		factor[lane] = math.Ldexp(x.Mant, int(max(-2000, min(2000, x.Exp))))
-		isNormal := math.Abs(factor[lane]) >= math.SmallestNonzeroFloat64*(1<<53)
-		isFinite = isFinite && isNormal && !math.IsInf(factor[lane], 0)
-	}
-
+	factor, isFinite := a.laneFactors(leaf, z)
 	gradient := a.gradient[a.tree.first[leaf]:][:len(a.leaves[leaf].data)]
 	if !derivative.isWide {
 		for k, x := range derivative.data {

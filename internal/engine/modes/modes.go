@@ -254,23 +254,28 @@ func newClimber(e *sumproduct.Expression) *climber {
 			c.places[i] = append(c.places[i], place{t, stride})
 			stride *= e.Dims[i]
 		}
-		ln, least := make([]float64, len(table.Data)), math.Inf(1) // least is the least logarithm of a positive entry
-		for k, x := range table.Data {
-			if ln[k] = floats.Ln(x); x > 0 {
-				least = min(least, ln[k])
-			}
-		}
-		if math.IsInf(least, 1) {
-			least = 0
-		}
-		for k, x := range table.Data {
-			if x == 0 {
-				ln[k] = least - hardness
-			}
-		}
-		c.lnTables = append(c.lnTables, ln)
+		c.lnTables = append(c.lnTables, softLogarithms(table.Data))
 	}
 	return c
+}
+
+// softLogarithms returns the logarithms of entries. An entry of 0 counts as e^-hardness times the least positive one.
+func softLogarithms(entries []float64) []float64 {
+	ln, least := make([]float64, len(entries)), math.Inf(1) // least: the least logarithm of a positive entry
+	for k, x := range entries {
+		if ln[k] = floats.Ln(x); x > 0 {
+			least = min(least, ln[k])
+		}
+	}
+	if math.IsInf(least, 1) { // no entry is positive
+		least = 0
+	}
+	for k, x := range entries {
+		if x == 0 {
+			ln[k] = least - hardness
+		}
+	}
+	return ln
 }
 
 // setRandom draws a random state. The index with the most tables takes its values in turn instead, by the number of the try.

@@ -249,7 +249,7 @@ func (m *machine[T, F]) differentiateStep(s *contractionorder.Step, out int) err
 			w.Next()
 		}
 	}
-	m.flops += 3 * float64(len(s.In)) * s.FullSize
+	m.flops += 3 * float64(len(s.In)) * s.FullSize // about 3 operations for each input of each term
 	m.derivatives[out], m.tables[out] = nil, nil
 	return nil
 }

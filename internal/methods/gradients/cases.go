@@ -146,7 +146,7 @@ func treeOf(
 	if err != nil && fault.CodeOf(err) != fault.OverBudget {
 		return contractionorder.Tree{}, false, err
 	}
-	outcome := foundTree{result.Tree, err == nil && len(result.Slices) == 0}
+	outcome := foundTree{tree: result.Tree, ok: err == nil && len(result.Slices) == 0}
 	shapes.Put(key, outcome, int64(16*len(result.Tree.Merges))) // bytes: two integers for each merge
 	return outcome.tree, outcome.ok, nil
 }

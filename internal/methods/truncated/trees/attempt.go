@@ -58,7 +58,8 @@ func (s *search) drawSettings() treeSettings {
 		}
 		return changed
 	}
-	// The first merges take turns, copies twice as often.
+	// The first merges take turns, copies twice as often. The rule has alpha up to 1.2, noise of 2^-6 to 2^-1 bits and, half of the time, 2^-2
+	// to 2^3 bits for a wire of distance.
 	fresh := treeSettings{order: r.IntN(chainOrders), first: []int{copiesFirst, tablesFirst, nothingFirst, copiesFirst}[s.trees%4]}
 	fresh.rule = rule{alpha: 1.2 * r.Float64(), temperature: math.Exp2(float64(r.IntN(6) - 6))}
 	if r.IntN(2) == 0 {

@@ -39,9 +39,9 @@ func (c *contraction) truncate(a, b int32) error {
 func (c *contraction) project(a, b int32, projector []float64, cols int) error {
 	layout, bundle, dims := c.arrangeAxes(a, b)
 	newLabel := int32(len(dims)) // axes of a have the labels 0 to len(dims)−1
-	others := layout[:len(layout)-len(bundle)]
+	otherAxes := layout[:len(layout)-len(bundle)]
 	return c.storeProduct(a, product{
-		out:  array{labels: append(others, newLabel)},
+		out:  array{labels: append(otherAxes, newLabel)},
 		in:   [2]array{c.nodeArray(a), {data: projector, labels: append(bundle, newLabel)}},
 		dims: append(dims, cols),
 	}, [2]int32{a, -1}) // −1: the projector is no node
@@ -95,19 +95,19 @@ func (c *contraction) learnProjectors(a, b int32, rows int) (projectors, error) 
 	ka, kb := len(ra)/rows, len(rb)/rows
 	m := make([]float64, ka*kb)
 	c.MulTB(m, ra, rb, ka, rows, kb)
-	k := min(ka, kb)
+	k := min(ka, kb) // number of singular values
 	u, s, vt := make([]float64, ka*k), make([]float64, k), make([]float64, k*kb)
 	if err := c.SVD(m, ka, kb, u, s, vt); err != nil {
 		return projectors{}, fault.Wrap(fault.Unsupported, err)
 	}
-	c.flops += 2*float64(ka)*float64(kb)*float64(rows) + 20*float64(ka)*float64(kb)*float64(k)
+	c.flops += 2*float64(ka)*float64(kb)*float64(rows) + svdRate*float64(ka)*float64(kb)*float64(k)
 	rank := c.value.ChooseRank(s, c.options.Bond, c.options.Cutoff)
 	if rank == 0 {
 		return projectors{}, legs.ErrZero
 	}
 
-	// Multiply the projectors.
-	us, vs := make([]float64, ka*rank), make([]float64, kb*rank) // U S^-½ and V S^-½
+	// Multiply the projectors, from U S^-½ and V S^-½.
+	us, vs := make([]float64, ka*rank), make([]float64, kb*rank)
 	for j := range rank {
 		f := 1 / math.Sqrt(s[j])
 		for i := range ka {
