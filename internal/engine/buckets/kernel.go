@@ -115,7 +115,8 @@ type filling struct {
 
 // run computes all entries of out. Goroutines share chunks of outer combinations.
 func (k *filling) run(ctx context.Context, out []float64, threads int) error {
-	chunkSize := max(1, shareWork/max(1, k.Inner*k.Drops*len(k.In)))
+	workOfOuter := k.Inner * k.Drops * len(k.In) // an operation for each input of each term
+	chunkSize := max(1, shareWork/max(1, workOfOuter))
 	chunks := (k.Outer + chunkSize - 1) / chunkSize
 	workspaces := make([]workspace, max(1, min(sumproduct.Threads(threads), chunks)))
 	return sumproduct.RunChunks(ctx, len(workspaces), chunks, func(worker, chunk int) error {
@@ -129,7 +130,7 @@ func (k *filling) run(ctx context.Context, out []float64, threads int) error {
 			} else {
 				k.computeBlock(o, out[o*k.Inner:][:k.Inner], w)
 			}
-			if o&63 == 63 && ctx.Err() != nil {
+			if o&63 == 63 && ctx.Err() != nil { // looked at once in 64 times
 				return ctx.Err()
 			}
 		}

@@ -189,13 +189,13 @@ func (l *lister) setOperands(c *Step, s *contractionorder.Step, scopes [][]int) 
 		sumproduct.Strides(l.stride, l.dims, scopes[t])
 		in := &c.In[k]
 		in.Table, in.Needed = t, l.program.isNeeded[t]
-		in.outer = sumproduct.Offsets(l.offsets[:0], l.dims, outer, l.stride)
+		in.outer = sumproduct.Offsets(l.offsets[:0], l.dims, outer, l.stride) // in the memory of l.offsets, whose beginning it takes
 		l.offsets = l.offsets[len(in.outer):]
 		in.inner = sumproduct.Offsets(l.offsets[:0], l.dims, slow, l.stride)
 		for _, i := range fast {
 			in.inner = sumproduct.ExpandOffsets(in.inner, l.dims[i], l.stride[i])
 		}
-		differs := func(offset int32) bool { return offset != in.inner[0] }
+		differs := func(offset int32) bool { return offset != in.inner[0] } // if none does in the first run, none does in any
 		in.isConstant = !slices.ContainsFunc(in.inner[:c.runLength()], differs)
 		l.offsets = l.offsets[len(in.inner):]
 		for _, i := range scopes[t] {

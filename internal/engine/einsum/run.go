@@ -321,9 +321,9 @@ func rescale(data []float64, top uint64, d *sumproduct.Depth) (exp int64, loses 
 	return exp, loses
 }
 
-// isNegligible reports whether a derivative by table k may lack so many terms without a change of Z by more than 2^−BesideZ of it. Each
-// lost term is below 2^(above+Floor) in units of 2^exp. It changes Z by that, times an entry of the table. No loss is negligible if
-// derivatives themselves are wanted, or if entries are below 0.
+// isNegligible reports whether a derivative by table k may lack the given number of terms without a change of Z by more than 2^−BesideZ of
+// it. Each lost term is below 2^(above+Floor) in units of 2^exp. It changes Z by that, times an entry of the table. No loss is negligible
+// if derivatives themselves are wanted, or if entries are below 0.
 func (r *run) isNegligible(k int, terms float64, above int, exp int64) bool {
 	if r.wanted != nil || r.hasNegative {
 		return false

@@ -347,7 +347,7 @@ func (a *adder) differentiate(
 	return isFinite
 }
 
-// laneFactors returns weight/Z by lane, with the exponent of the derivative by a leaf's entries, and 0 for lanes that do not count. isFinite
+// laneFactors returns weight/Z by lane, with the exponent of the derivative by a leaf, and 0 for lanes that do not count. isFinite
 // is false if a factor is beyond float64, or so small that digits are lost.
 func (a *adder) laneFactors(leaf int, z *[Lanes]scaled.Number) (factor [Lanes]float64, isFinite bool) {
 	isFinite = true

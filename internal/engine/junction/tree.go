@@ -153,9 +153,9 @@ func planMerges(h contractionorder.Hypergraph, tree contractionorder.Tree) (p *p
 	}
 	flops = make([]float64, leaves)
 	for _, m := range tree.Merges {
-		earlier := p.flops
+		flopsBefore := p.flops
 		planned = append(planned, p.merge(planned[m[0]], planned[m[1]]))
-		flops = append(flops, p.flops-earlier)
+		flops = append(flops, p.flops-flopsBefore)
 	}
 	return p, flops
 }

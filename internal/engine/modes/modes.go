@@ -96,7 +96,7 @@ func Find(ctx context.Context, e *sumproduct.Expression, starts ...[]int) ([]Mod
 	return modes, nil
 }
 
-// LowerBound returns a lower bound on ln Z in nats: the largest LnAround of the maxima. If all maxima have weight 0, repaired states take
+// LowerBound returns a lower bound on ln Z in nats: the largest LnAround of the maxima. If all maxima have weight 0, a repaired state takes
 // their place. It returns −Inf if none can be repaired. Errors and cost: as Find.
 func LowerBound(ctx context.Context, e *sumproduct.Expression) (float64, error) {
 	below := math.Inf(-1)
@@ -105,12 +105,29 @@ func LowerBound(ctx context.Context, e *sumproduct.Expression) (float64, error) 
 		return below, err
 	}
 	r := newRand()
-	c, found, err := ascend(ctx, e, r, grown)
+	c, maxima, err := ascend(ctx, e, r, grown)
+	if err != nil {
+		return below, err
+	}
+	if len(maxima) == 0 {
+		m, ok, err := c.repairedMode(ctx, r)
+		if !ok {
+			return below, err
+		}
+		maxima = append(maxima, m)
+	}
+	for _, m := range maxima {
+		below = max(below, m.LnAround)
+	}
+	return below, nil
+}
 
-	// Without a maximum of positive weight, repair states until one succeeds.
-	for k := 0; k < tries/2 && len(found) == 0 && err == nil; k++ {
-		if err = ctx.Err(); err != nil {
-			break
+// repairedMode repairs the state and climbs from there. If that fails, it tries random states, half as many as there are tries of a search.
+// ok is false if all fail, or if the context ends; then err is its error.
+func (c *climber) repairedMode(ctx context.Context, r *rand.Rand) (m Mode, ok bool, err error) {
+	for k := range tries / 2 {
+		if err := ctx.Err(); err != nil {
+			return Mode{}, false, err
 		}
 		if !c.repair(r) {
 			c.setRandom(r, k)
@@ -122,18 +139,14 @@ func LowerBound(ctx context.Context, e *sumproduct.Expression) (float64, error) 
 			copy(c.state, repaired)
 			c.locate()
 		}
-		found = append(found, c.mode())
+		return c.mode(), true, nil
 	}
-
-	for _, m := range found {
-		below = max(below, m.LnAround)
-	}
-	return below, err
+	return Mode{}, false, nil
 }
 
 // ascend returns the maxima of positive weight, each once, that ascents from the given starts and from random states find. Every second
 // ascent visits the indices by their number of tables, fewest first, the others in random order. c is at the end of the last ascent.
-func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts [][]int) (c *climber, found []Mode, err error) {
+func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts [][]int) (c *climber, maxima []Mode, err error) {
 	if e.Signed() {
 		return nil, nil, fault.New(fault.Unsupported, "modes: an entry is below 0")
 	}
@@ -155,12 +168,12 @@ func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts 
 			c.sortByDegree(order)
 		}
 		c.climb(order)
-		isKnown := slices.ContainsFunc(found, func(m Mode) bool { return slices.Equal(m.State, c.state) })
+		isKnown := slices.ContainsFunc(maxima, func(m Mode) bool { return slices.Equal(m.State, c.state) })
 		if !isKnown && !c.isForbidden() {
-			found = append(found, c.mode())
+			maxima = append(maxima, c.mode())
 		}
 	}
-	return c, found, nil
+	return c, maxima, nil
 }
 
 // isStable reports whether a maximum is a mode and no accident of a nearly constant product. It is if at least 1/firmPart of the indices

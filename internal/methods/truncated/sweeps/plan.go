@@ -54,8 +54,8 @@ func (p Plan) check(h contractionorder.Hypergraph) error {
 		return planError("%d positions for %d indices", len(p.Position), len(h.Dims))
 	}
 	// RestrictOrder adds the indices of dimension above 1 that an order lacks: for no order, all of them.
-	if want := len(contractionorder.RestrictOrder(nil, h)); len(p.Order) != want {
-		return planError("an order of %d indices, the expression has %d of dimension above 1", len(p.Order), want)
+	if n := len(contractionorder.RestrictOrder(nil, h)); len(p.Order) != n {
+		return planError("an order of %d indices, the expression has %d of dimension above 1", len(p.Order), n)
 	}
 	isInOrder := make([]bool, len(h.Dims))
 	indexAt := make(map[int]int, len(p.Order)) // by position
