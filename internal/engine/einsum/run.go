@@ -239,7 +239,7 @@ func (r *run) endDerivative(t int) error {
 }
 
 // checkMarginalLoss sets r.isLossy if products of an entry of a table and the derivative by it may be too small for float64. Marginals are
-// sums of these products.
+// sums of these products. The entries of a table but 0 are 2^Low or more (Depth), where Low is a bound until the table is measured.
 func (r *run) checkMarginalLoss(table int) {
 	depth, derivative := &r.depth[table], &r.derivatives[table]
 	if depth.Low+derivative.Low >= floats.Lowest {

@@ -202,7 +202,7 @@ func (n *network) exactBits() (bits int, ok bool) {
 			maxExponent += math.Max(math.Abs(float64(low)), math.Abs(float64(high)))
 		}
 	}
-	for _, d := range n.dims {
+	for _, d := range n.dims { // the number of terms of the sums is the product of the dimensions
 		total += math.Log2(float64(d))
 	}
 	if maxExponent+total+math.Abs(float64(n.scale.Exp)) > 1<<30 {

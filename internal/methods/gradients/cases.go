@@ -341,28 +341,7 @@ func (s *caseSummer) exclude(row int) {
 // addAlone adds a case to the sum by an elimination of the network under its observations. values has the value of each variable, −1 for
 // those that are not observed. The error is bad_input if the weight of the case is below 0.
 func (s *caseSummer) addAlone(row int, values []int) error {
-	// The network under the observations.
-	var evidence factorgraph.Evidence
-	for v, x := range values {
-		if x >= 0 {
-			evidence.Hard = append(evidence.Hard, factorgraph.Observation{Var: v, Value: x})
-		}
-	}
-	net, err := s.Net.Condition(evidence)
-	if err != nil {
-		return err
-	}
-	p, err := Prepare(s.ctx, net)
-	if err != nil {
-		return err
-	}
-
-	// Its Z and derivatives.
-	plan, _, err := p.Plan(s.ctx, PlanOptions{Memory: s.Memory, Flops: policy.ExactFlops}) // answer counts the flops
-	if err != nil {
-		return err
-	}
-	answer, err := p.Answer(s.ctx, plan, Options{Memory: s.Memory, Threads: s.Threads, To: plan.Count})
+	answer, err := s.answerAlone(values)
 	if err != nil {
 		return err
 	}
@@ -381,11 +360,34 @@ func (s *caseSummer) addAlone(row int, values []int) error {
 	// The derivatives of weight · ln Z are weight · (derivatives of Z) / Z.
 	s.sum.ln += s.weight(row) * answer.Z.LogAbs()
 	for k, x := range answer.Derivatives {
-		if s.sum.byParameter != nil {
+		if s.sum.byParameter != nil { // derivatives are wanted
 			s.sum.byParameter[k] += scaled.FromFloat(s.weight(row)).Mul(x).Div(answer.Z).Float64()
 		}
 	}
 	return nil
+}
+
+// answerAlone returns Z and its derivatives for the network under the observations of a case, by an elimination of its own.
+func (s *caseSummer) answerAlone(values []int) (Answer, error) {
+	var evidence factorgraph.Evidence
+	for v, x := range values {
+		if x >= 0 {
+			evidence.Hard = append(evidence.Hard, factorgraph.Observation{Var: v, Value: x})
+		}
+	}
+	net, err := s.Net.Condition(evidence)
+	if err != nil {
+		return Answer{}, err
+	}
+	p, err := Prepare(s.ctx, net)
+	if err != nil {
+		return Answer{}, err
+	}
+	plan, _, err := p.Plan(s.ctx, PlanOptions{Memory: s.Memory, Flops: policy.ExactFlops}) // not read: the price; the answer counts flops
+	if err != nil {
+		return Answer{}, err
+	}
+	return p.Answer(s.ctx, plan, Options{Memory: s.Memory, Threads: s.Threads, To: plan.Count}) // all slices
 }
 
 // value returns the sum over all cases, with the derivatives by the parameters of each core if they are wanted. If a case has probability

@@ -94,7 +94,7 @@ func addTwo(a float64, i int64, b float64, j int64) (float64, int64) {
 		if j > i {
 			a, i, b, j = b, j, a, i
 		}
-		if d := i - j; d < 1000 { // b is not lost beside a, and 2^−d is within float64
+		if d := i - j; d < 1000 { // else b is far below the last digit of a, and 2^−d may be beyond float64
 			a += float64(b * math.Float64frombits(uint64(1023-d)<<52)) // b · 2^−d
 		}
 	}

@@ -83,7 +83,7 @@ func fitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, leg
 		size = size.Add(scaled.FromFloat(math.Abs(solution[k])).Mul(unit.scale).Div(norm))
 	}
 
-	gain := gramGain(unit.g, unit.y, solution)
+	gain := gramGain(unit.g, unit.y, solution) // 2αᵀb − αᵀGα in units of scale²
 	if gain > 0 {
 		f.Explained = scaled.FromFloat(gain).Mul(unit.scale).Mul(unit.scale).Div(norm2)
 	}

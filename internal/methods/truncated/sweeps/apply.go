@@ -212,16 +212,10 @@ func (c *chain) compressFromRight(
 			break
 		}
 
-		count := min(f.rows, width) // number of singular values
-		s, vt := make([]float64, count), make([]float64, count*width)
-		if err := c.work.RightSVD(rn, f.rows, width, s, vt); err != nil {
+		v, rank, err := c.leadingVectors(rn, f.rows, width, acc)
+		if err != nil || rank == 0 {
 			return nil, 0, err
 		}
-		rank := acc.value.ChooseRank(s, int(acc.bond), acc.cutoff)
-		if rank == 0 {
-			return nil, 0, nil
-		}
-		v := vt[: rank*width : rank*width]
 		sites = append(sites, &site{index: a.index, dim: a.dim, left: float64(rank), right: float64(cols), data: v})
 		carried = make([]float64, rows*rank) // N·V
 		c.work.MulTB(carried, n, v, rows, width, rank)
@@ -229,6 +223,18 @@ func (c *chain) compressFromRight(
 	}
 	slices.Reverse(sites)
 	return sites, exp, nil
+}
+
+// leadingVectors returns the leading right singular vectors of a matrix of rows × width, as the rows of Vᵀ, and their number: as many as
+// the bond and the cutoff of acc keep. acc records what is dropped. The number is 0 if the matrix is 0.
+func (c *chain) leadingVectors(matrix []float64, rows, width int, acc *account) (vt []float64, rank int, err error) {
+	count := min(rows, width) // number of singular values
+	s, vt := make([]float64, count), make([]float64, count*width)
+	if err := c.work.RightSVD(matrix, rows, width, s, vt); err != nil {
+		return nil, 0, err
+	}
+	rank = acc.value.ChooseRank(s, int(acc.bond), acc.cutoff)
+	return vt[: rank*width : rank*width], rank, nil
 }
 
 // extendCompressed returns the product B·carried. B is the grown site: site a times its core o of the operator. carried is the compressed
