@@ -119,6 +119,7 @@ func newStep(dims []int, s *contractionorder.Step) Step {
 	if isShort || isSmallWithSums {
 		c.blockSize, c.split, c.isInRows = c.Size, 0, true
 	}
+	// Blocks take in axes as long as they have at most maxInner terms, or one axis.
 	for c.split > 0 && (c.blockSize == 1 || c.blockSize*dims[s.Out[c.split-1]]*c.Sums <= maxInner) {
 		c.split--
 		c.blockSize *= dims[s.Out[c.split]]

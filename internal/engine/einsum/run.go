@@ -63,7 +63,7 @@ func newRun(t *tape, program *compiled.Program) run {
 	r.Tables = make([][]float64, tables)
 	if program != nil {
 		r.shift, r.derivatives, r.Derivatives = make([]int64, tables), make([]derivative, tables), make([][]float64, tables)
-		r.Memory = r.WithOwnScratch(program)
+		r.Memory = r.WithOwnScratch(program) // the same tables and derivatives, with scratch for the backward pass
 	}
 	return r
 }

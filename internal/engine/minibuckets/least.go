@@ -126,7 +126,7 @@ func (s *leastSum) addUp(ctx context.Context, k int) ([][]int64, error) {
 
 // tighten moves costs between the products at position k, which tightens the bound and leaves the sum of the products as it is.
 func (s *leastSum) tighten(ctx context.Context, k int, products [][]int64) error {
-	for range sweeps(s.plan.moves[k]) {
+	for range sweeps(s.plan.moves[k]) { // twice, or once for a single move
 		for _, m := range s.plan.moves[k] {
 			if err := ctx.Err(); err != nil {
 				return err

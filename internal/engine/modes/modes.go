@@ -384,37 +384,44 @@ func (c *climber) isForbidden() bool {
 // mode returns the state as a Mode. LnAround is ln of the weight summed over all values of a set of indices, no two of which share a table,
 // so that each sum is a factor. The set is chosen greedily: the index that gains most by being summed out comes first.
 func (c *climber) mode() Mode {
-	// The weight, and the sum of the sizes of its logarithms, which bounds the rounding.
 	m := Mode{State: slices.Clone(c.state), Ln: c.expression.Scale.LogAbs()}
-	magnitude := 1 + math.Abs(m.Ln)
+	magnitude := 1 + math.Abs(m.Ln) // the sum of the sizes of the logarithms, by which the rounding is bounded
 	for t, position := range c.positions {
 		ln := c.lnTables[t][position]
 		m.Ln += ln
 		magnitude += 1 + math.Abs(ln)
 	}
 
-	// Conditional distributions, and what each index gains.
-	byGain := make([]int, len(c.state))   // the indices, the largest gain first
 	gain := make([]float64, len(c.state)) // by index: how much ln of the weight grows if it is summed out
 	for i := range c.state {
 		m.Conditionals = append(m.Conditionals, c.conditional(i))
-		byGain[i], gain[i] = i, -math.Log(m.Conditionals[i][c.state[i]])
+		gain[i] = -math.Log(m.Conditionals[i][c.state[i]])
 	}
-	slices.SortStableFunc(byGain, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
-
-	// The sums, less the rounding.
-	hasSummedIndex := make([]bool, len(c.expression.Tables)) // by table
 	m.LnAround = m.Ln - slack*magnitude
-	for _, i := range byGain {
-		if slices.ContainsFunc(c.places[i], func(p place) bool { return hasSummedIndex[p.table] }) {
-			continue
-		}
-		for _, p := range c.places[i] {
-			hasSummedIndex[p.table] = true
-		}
+	for _, i := range c.separateIndices(gain) {
 		m.LnAround += gain[i]
 	}
 	return m
+}
+
+// separateIndices returns indices no two of which share a table, the largest gain first.
+func (c *climber) separateIndices(gain []float64) (separate []int) {
+	byGain := make([]int, len(gain)) // all indices, the largest gain first
+	for i := range byGain {
+		byGain[i] = i
+	}
+	slices.SortStableFunc(byGain, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
+	isTaken := make([]bool, len(c.expression.Tables)) // by table: one of its indices is in the list
+	for _, i := range byGain {
+		if slices.ContainsFunc(c.places[i], func(p place) bool { return isTaken[p.table] }) {
+			continue
+		}
+		for _, p := range c.places[i] {
+			isTaken[p.table] = true
+		}
+		separate = append(separate, i)
+	}
+	return separate
 }
 
 // conditional returns the distribution of index i given the values of all others. Values that a table forbids have probability 0.

@@ -109,7 +109,8 @@ func (p *Prepared) doubtfulFloats(ctx context.Context, c *AdjointPlan, o Options
 // a target, it also adds up Z and the derivatives with the target observed. Parameters are numbered over all cores; those whose tables
 // have no other entry left are factors of Z, and get their derivatives at the end.
 func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Answer, error) {
-	a := Answer{Derivatives: make([]scaled.Number, p.parameterCount)}
+	r := sliceSum{ctx: ctx, prepared: p, plan: c, options: o, answer: Answer{Derivatives: make([]scaled.Number, p.parameterCount)}}
+	a := &r.answer
 	if o.Marginals {
 		a.Marginals = p.zeroMarginals()
 	}
@@ -117,59 +118,79 @@ func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Ans
 		a.TargetDerivatives = make([]scaled.Number, p.parameterCount)
 	}
 	if p.floats.Scale.IsZero() {
-		return a, nil
+		return *a, nil
 	}
 
-	firstOfCore := p.firstParameters()
-	slicing := p.newSlicing(c.Slices)
-	// differentiate contracts e, a slice with or without the target observed, and adds its derivatives to by. firstEntries is that of the
-	// slice (slicing.slice), and wanted says by which tables derivatives are wanted.
-	differentiate := func(
-		e *sumproduct.Expression, firstEntries []int, wanted []bool, marginals bool, by []scaled.Number,
-	) (einsum.Derivatives, error) {
-		d, stats, err := einsum.Differentiate(ctx, e, c.Order, wanted, marginals, einsum.Options{Memory: o.Memory, Threads: o.Threads})
-		if err != nil {
-			return d, err
-		}
-		a.addStats(stats) // flops, and a doubt if the contraction may have lost terms
-		p.addDerivatives(by, &d, slicing, firstEntries, firstOfCore)
-		return d, nil
-	}
-
-	var zs, targetZs []scaled.Number // by slice
+	r.firstOfCore = p.firstParameters()
+	r.slicing = p.newSlicing(c.Slices)
 	for s := o.From; s < o.To; s++ {
-		e, firstEntries := slicing.slice(s)
-		d, err := differentiate(e, firstEntries, p.hasParameters, o.Marginals, a.Derivatives)
-		if err != nil {
+		if err := r.addSlice(s); err != nil {
 			return Answer{}, err
 		}
-		zs = append(zs, d.Z)
-		p.addMarginals(a.Marginals, &d, slicing, s)
-
-		if o.Target == nil {
-			continue
-		}
-		observed := slicing.observed(e, s, p.floats.Variables[o.Target.Var], p.valuePosition(*o.Target))
-		if observed == nil { // the slice or the evidence excludes the target
-			targetZs = append(targetZs, scaled.Number{})
-			continue
-		}
-		// Derivatives are wanted by the tables that have parameters, and not by the table of the observation, if observed appended one.
-		wanted := append(slices.Clip(p.hasParameters), make([]bool, len(observed.Tables)-len(p.hasParameters))...)
-		const wantsMarginals = false
-		if d, err = differentiate(observed, firstEntries, wanted, wantsMarginals, a.TargetDerivatives); err != nil {
-			return Answer{}, err
-		}
-		targetZs = append(targetZs, d.Z)
 	}
-
-	a.Z = scaled.Sum(zs)
-	a.TargetZ = scaled.Sum(targetZs)
-	p.setSingleDerivatives(a.Derivatives, a.Z, firstOfCore)
+	a.Z = scaled.Sum(r.zs)
+	a.TargetZ = scaled.Sum(r.targetZs)
+	p.setSingleDerivatives(a.Derivatives, a.Z, r.firstOfCore)
 	if o.Target != nil {
-		p.setSingleDerivatives(a.TargetDerivatives, a.TargetZ, firstOfCore)
+		p.setSingleDerivatives(a.TargetDerivatives, a.TargetZ, r.firstOfCore)
 	}
-	return a, nil
+	return *a, nil
+}
+
+// sliceSum is the sum over slices of inFloats.
+type sliceSum struct {
+	ctx          context.Context
+	prepared     *Prepared
+	plan         *AdjointPlan
+	options      Options
+	slicing      *slicing
+	firstOfCore  []int           // firstParameters
+	zs, targetZs []scaled.Number // Z by slice, and Z with the target observed
+	answer       Answer          // so far, without Z, TargetZ and the parameters that are factors of Z
+}
+
+// addSlice adds slice number to the sum and, if there is a target, the slice with the target observed.
+func (r *sliceSum) addSlice(number int64) error {
+	p, o := r.prepared, r.options
+	e, firstEntries := r.slicing.slice(number)
+	d, err := r.differentiate(e, firstEntries, p.hasParameters, o.Marginals, r.answer.Derivatives)
+	if err != nil {
+		return err
+	}
+	r.zs = append(r.zs, d.Z)
+	p.addMarginals(r.answer.Marginals, &d, r.slicing, number)
+
+	if o.Target == nil {
+		return nil
+	}
+	observed := r.slicing.observed(e, number, p.floats.Variables[o.Target.Var], p.valuePosition(*o.Target))
+	if observed == nil { // the slice or the evidence excludes the target
+		r.targetZs = append(r.targetZs, scaled.Number{})
+		return nil
+	}
+	// Derivatives are wanted by the tables that have parameters, and not by the table of the observation, if observed appended one.
+	wanted := append(slices.Clip(p.hasParameters), make([]bool, len(observed.Tables)-len(p.hasParameters))...)
+	const wantsMarginals = false
+	if d, err = r.differentiate(observed, firstEntries, wanted, wantsMarginals, r.answer.TargetDerivatives); err != nil {
+		return err
+	}
+	r.targetZs = append(r.targetZs, d.Z)
+	return nil
+}
+
+// differentiate contracts e, a slice with or without the target observed, and adds its derivatives to by. firstEntries is that of the
+// slice (slicing.slice), and wanted says by which tables derivatives are wanted.
+func (r *sliceSum) differentiate(
+	e *sumproduct.Expression, firstEntries []int, wanted []bool, marginals bool, by []scaled.Number,
+) (einsum.Derivatives, error) {
+	d, stats, err := einsum.Differentiate(r.ctx, e, r.plan.Order, wanted, marginals,
+		einsum.Options{Memory: r.options.Memory, Threads: r.options.Threads})
+	if err != nil {
+		return d, err
+	}
+	r.answer.addStats(stats) // flops, and a doubt if the contraction may have lost terms
+	r.prepared.addDerivatives(by, &d, r.slicing, firstEntries, r.firstOfCore)
+	return d, nil
 }
 
 // addStats adds the flops of a contraction, and the doubt if it may have lost terms.

@@ -47,17 +47,11 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 	var norm2 scaled.Number
 	isExpensive := isNormExpensive(net)
 	if !isExpensive {
-		var err error
 		if norm2, err = NormSq(net); err != nil {
 			return nil, false, err
 		}
 		if len(net.Dims) == 0 || norm2.IsZero() {
-			plan, err := TrivialPlan(net, norm2)
-			if err != nil {
-				return nil, false, err
-			}
-			plan.Method = query.MethodExact
-			return plan, true, nil
+			return trivialForm(net, norm2)
 		}
 	}
 
@@ -66,7 +60,6 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 		return nil, false, err
 	}
 	if isExpensive {
-		var err error
 		if norm2, err = NormSq(net); err != nil || norm2.IsZero() {
 			return nil, false, err
 		}
@@ -84,6 +77,16 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 	if len(parts) > 1 {
 		estimate.Quality.ConditionGram = 0
 	}
+	return plan, true, nil
+}
+
+// trivialForm returns TrivialPlan as a plan of method exact.
+func trivialForm(net *btn.Network, norm2 scaled.Number) (plan *btn.Plan, ok bool, err error) {
+	plan, err = TrivialPlan(net, norm2)
+	if err != nil {
+		return nil, false, err
+	}
+	plan.Method = query.MethodExact
 	return plan, true, nil
 }
 
@@ -219,38 +222,40 @@ func cpFactors(cp *tensor.CP) []factor {
 }
 
 // expandProduct multiplies out the sums of all cores: it returns a component for each choice of a term in every core, and its weight α.
-// Vectors are normalised by powers of two, which is exact.
 func expandProduct(net *btn.Network, factors [][]factor, frame *btn.Frame) (parts []btn.Part, alphas []scaled.Number) {
-	choice := make([]int, len(factors))
+	choice := make([]int, len(factors)) // by core: the number of its term
 	for {
-		r := make([][]float64, len(net.Dims))
-		var s *countspace.Poly
-		alpha := scaled.One
-		for c, i := range choice { // term i of core c
-			f := factors[c][i]
-			alpha = alpha.Mul(scaled.FromFloat(f.weight))
-			if f.s != nil {
-				s = f.s
-			}
-			for mode, leg := range net.Cores[c].Legs {
-				if f.r == nil || f.r[mode] == nil {
-					continue
-				}
-				v, e, _ := linalg.BinaryNormalised(f.r[mode]) // finite: the cores were validated
-				r[leg] = v
-				alpha = alpha.Mul(scaled.Make(1, e))
-			}
-		}
-
+		r, s, alpha := multiplyTerms(net, factors, choice)
 		if s == nil {
 			parts = append(parts, &closed.RankOne{Frame: frame, R: r})
 		} else {
 			parts = append(parts, &closed.SymmetryRankOne{Frame: frame, S: *s, R: r})
 		}
-
 		alphas = append(alphas, alpha)
-		if !counts.NextChoice(choice, factors) {
+		if hasMore := counts.NextChoice(choice, factors); !hasMore {
 			return parts, alphas
 		}
 	}
+}
+
+// multiplyTerms returns the product of one term of every core: a vector for each leg (nil: all ones), S of the core that stays symmetric
+// (nil if there is none), and the weight. Vectors are normalised by powers of two, which is exact.
+func multiplyTerms(net *btn.Network, factors [][]factor, choice []int) (r [][]float64, s *countspace.Poly, alpha scaled.Number) {
+	r, alpha = make([][]float64, len(net.Dims)), scaled.One
+	for c, i := range choice {
+		f := factors[c][i]
+		alpha = alpha.Mul(scaled.FromFloat(f.weight))
+		if f.s != nil {
+			s = f.s
+		}
+		for mode, leg := range net.Cores[c].Legs {
+			if f.r == nil || f.r[mode] == nil {
+				continue
+			}
+			v, e, _ := linalg.BinaryNormalised(f.r[mode]) // finite: the cores were validated
+			r[leg] = v
+			alpha = alpha.Mul(scaled.Make(1, e))
+		}
+	}
+	return r, s, alpha
 }

@@ -169,7 +169,7 @@ func (d *Drawer) LnDensity(x []int) float64 { return d.drawOrWeigh(nil, x) }
 // drawOrWeigh returns ln of the density of state x: the sum of the logarithms of its conditional probabilities. If r is not nil, it draws
 // each value of x first.
 func (d *Drawer) drawOrWeigh(r *rand.Rand, x []int) (lnDensity float64) {
-	d.left, d.right, d.state = d.left[:0], d.right[:0], x
+	d.left, d.right, d.state = d.left[:0], d.right[:0], x // products in the cache are those of an earlier state
 	for k := range d.sampler.conditionals {
 		c := &d.sampler.conditionals[k]
 		p, total := d.probabilities(c)
