@@ -64,7 +64,7 @@ type Result struct {
 // exact, or of maxBits, whichever is less. The same expression gives the same bits.
 //
 // Errors: fault.OverBudget with the figures, before anything is computed, where it takes more memory or more
-// than MaxFlops; the context's. Cost: about 15 ns per operation of contractionorder.Best's order, 24 bytes an
+// than policy.WideFlops; the context's. Cost: about 15 ns per operation of contractionorder.Best's order, 24 bytes an
 // entry.
 func Contract(ctx context.Context, e *sumproduct.Expression, o Options) (Result, error) {
 	n := newNetwork(e)
@@ -96,7 +96,7 @@ func Contract(ctx context.Context, e *sumproduct.Expression, o Options) (Result,
 		return Result{}, err
 	}
 	r.Flops += abs.Flops
-	r.judge(abs.Z, p.doubleRounding(n))
+	r.judge(abs.Z, p.doubleRounding(n)) // sets r.Exact
 	if r.Exact {
 		return r, nil
 	}

@@ -347,9 +347,9 @@ func (m *model) products(i int) (products, error) {
 		return products{}, err
 	}
 	out := products{base: base, self: m.sp.pairPoly(p.r, p.r), others: make([]countspace.Poly, len(m.parts))}
-	for k, other := range m.parts {
+	for k, partK := range m.parts {
 		if k != i {
-			out.others[k] = m.sp.pairPoly(p.r, other.r)
+			out.others[k] = m.sp.pairPoly(p.r, partK.r)
 		}
 	}
 	return out, nil

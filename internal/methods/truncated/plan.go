@@ -344,17 +344,18 @@ func decodeTree(lists [][]int) (trees.Plan, error) {
 // GreedySweeps returns the sweep that a search of one move finds, and the same sweep in reverse. It takes milliseconds for a thousand
 // tables.
 func (p *Prepared) GreedySweeps(ctx context.Context, o SearchOptions) ([]TruncatedPlan, error) {
-	found, err := p.searchSweep(ctx, o, o.Seed, 1)
+	const moves = 1
+	sweep, err := p.searchSweep(ctx, o, o.Seed, moves)
 	if err != nil {
 		return nil, err
 	}
-	return []TruncatedPlan{found.plan, reverseSweep(found.plan)}, nil
+	return []TruncatedPlan{sweep.plan, reverseSweep(sweep.plan)}, nil
 }
 
 // SearchSweep returns the best sweep that a search of o.Moves finds. The error is over budget if none fits the memory at this bond.
 func (p *Prepared) SearchSweep(ctx context.Context, o SearchOptions) (TruncatedPlan, error) {
-	found, err := p.searchSweep(ctx, o, o.Seed, o.Moves)
-	return found.plan, err
+	sweep, err := p.searchSweep(ctx, o, o.Seed, o.Moves)
+	return sweep.plan, err
 }
 
 // PriceGreedy returns the price of the sweep that a search of one move finds.

@@ -269,7 +269,7 @@ func updateProducts(
 		}
 		a, b := pair(k)
 		last = extend(memory, last, a, b)
-		legs.Rescale(last)
+		legs.Rescale(last) // the power of 2 does not matter
 		list = append(list, endProduct{a: a, b: b, data: last})
 	}
 	return list, last

@@ -143,15 +143,15 @@ func splitTrain(w *linalg.Work, data []float64, sites, dims []int) (cores [][]fl
 
 		// U of the rank is the core, and S·Vᵀ remains.
 		rank := new(legs.Value).ChooseRank(s, k, rankCutoff) // a new value, whose record of truncations nobody reads
-		left := make([]float64, rows*rank)
+		core := make([]float64, rows*rank)
 		for i := range rows {
-			copy(left[i*rank:(i+1)*rank], u[i*k:])
+			copy(core[i*rank:(i+1)*rank], u[i*k:])
 		}
 		remaining = vt[:rank*cols]
 		for i := range remaining {
 			remaining[i] *= s[i/cols]
 		}
-		cores, ranks = append(cores, left), append(ranks, rank)
+		cores, ranks = append(cores, core), append(ranks, rank)
 	}
 	return append(cores, remaining), append(ranks, 1), nil
 }

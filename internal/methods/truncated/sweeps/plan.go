@@ -78,13 +78,13 @@ func (p Plan) check(h contractionorder.Hypergraph) error {
 
 // otherIndices returns the indices of a scope that are not i and have a dimension above 1, in their sequence, in a new list.
 func otherIndices(dims, scope []int, i int) []int {
-	others := make([]int, 0, len(scope))
+	indices := make([]int, 0, len(scope))
 	for _, j := range scope {
 		if j != i && dims[j] > 1 {
-			others = append(others, j)
+			indices = append(indices, j)
 		}
 	}
-	return others
+	return indices
 }
 
 // step multiplies some tables of one index into the state. An index has one step or more, one after the other.

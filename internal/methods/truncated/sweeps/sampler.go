@@ -127,9 +127,9 @@ func (s *Sampler) countFlops() {
 	for _, c := range s.conditionals {
 		multiplications = 0
 		cache.productsAround(c.sites, nil, c.place, count, count) // nil: no second chain; it calls count for products not in the cache
-		drawn := c.sites[c.place]
-		multiplications += float64(len(drawn.data))
-		s.flops += siteWork*multiplications + entryWork*float64(drawn.dim*len(c.tables)) + indexWork*float64(drawn.dim)
+		a := c.sites[c.place]                                     // that of the index which is drawn
+		multiplications += float64(len(a.data))
+		s.flops += siteWork*multiplications + entryWork*float64(a.dim*len(c.tables)) + indexWork*float64(a.dim)
 	}
 }
 

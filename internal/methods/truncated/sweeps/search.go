@@ -285,20 +285,20 @@ func (s *search) perturb(c candidate) candidate {
 // reversePiece returns list with a random piece of 2 to 9 indices reversed. At the end of the list the piece is shorter.
 func (s *search) reversePiece(list []int) []int {
 	changed := slices.Clone(list)
-	from := s.rng.IntN(len(changed))
-	slices.Reverse(changed[from:min(len(changed), from+2+s.rng.IntN(8))])
+	first := s.rng.IntN(len(changed))
+	slices.Reverse(changed[first:min(len(changed), first+2+s.rng.IntN(8))])
 	return changed
 }
 
 // moveIndex returns list with a random index moved: three times out of four next to one of its neighbours, otherwise to any place.
 func (s *search) moveIndex(list []int) []int {
 	changed := slices.Clone(list)
-	from := s.rng.IntN(len(changed))
-	i := changed[from]
-	to := s.rng.IntN(len(changed))
+	old := s.rng.IntN(len(changed))
+	i := changed[old]
+	place := s.rng.IntN(len(changed))
 	if neighbours := s.neighbours[i]; len(neighbours) > 0 && s.rng.IntN(4) > 0 {
-		to = slices.Index(changed, neighbours[s.rng.IntN(len(neighbours))])
+		place = slices.Index(changed, neighbours[s.rng.IntN(len(neighbours))])
 	}
-	changed = slices.Delete(changed, from, from+1)
-	return slices.Insert(changed, min(max(to-s.rng.IntN(2), 0), len(changed)), i) // on either side of the place
+	changed = slices.Delete(changed, old, old+1)
+	return slices.Insert(changed, min(max(place-s.rng.IntN(2), 0), len(changed)), i) // on either side of the place
 }
