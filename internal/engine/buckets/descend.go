@@ -162,53 +162,71 @@ type fork struct {
 // than limit of them; then it lists the first limit that it comes to. It searches depth first: through the steps from the last to the
 // first, then through the free indices (fork). In a step that is a sum it takes the heaviest values only. The largest term must not be 0.
 func (r *Run) Near(ctx context.Context, slack float64, limit int) (list [][]int, isAll bool, err error) {
-	values := make([]int, len(r.dims))
-	var forks []fork
-	loss := 0.0 // how far the choices so far bring the term below the largest, in nats
-	level := len(r.steps) - 1
-	lowestLevel := -len(r.free)
-	visits := 0
-
+	s := &nearSearch{run: r, slack: slack, values: make([]int, len(r.dims)), level: len(r.steps) - 1}
 	for {
-		// Go down to a term by the first choice of every level.
-		for ; level >= lowestLevel; level-- {
-			if visits++; visits&1023 == 0 && ctx.Err() != nil {
-				return nil, false, ctx.Err()
-			}
-			choices, losses := r.nearHeaviest(level, slack-loss, values)
-			if len(choices) == 0 {
-				continue
-			}
-			if len(choices) > 1 {
-				f := fork{level: level, choices: append([]int(nil), choices...)}
-				for _, l := range losses {
-					f.losses = append(f.losses, loss+l)
-				}
-				f.next = 1
-				forks = append(forks, f)
-			}
-			r.choose(level, choices[0], values)
-			loss += losses[0]
+		if err := s.goDown(ctx); err != nil {
+			return nil, false, err
 		}
-
 		if len(list) == limit {
 			return list, false, nil
 		}
-		list = append(list, append([]int(nil), values...))
-
-		// Go back to the last fork with a choice that is not tried yet.
-		for len(forks) > 0 && forks[len(forks)-1].next == len(forks[len(forks)-1].choices) {
-			forks = forks[:len(forks)-1]
-		}
-		if len(forks) == 0 {
+		list = append(list, slices.Clone(s.values))
+		if hasMore := s.goBack(); !hasMore {
 			return list, true, nil
 		}
-		f := &forks[len(forks)-1]
-		r.choose(f.level, f.choices[f.next], values)
-		loss = f.losses[f.next]
-		f.next++
-		level = f.level - 1
 	}
+}
+
+// nearSearch is the state of one search of Near.
+type nearSearch struct {
+	run    *Run
+	slack  float64 // the largest loss of a term
+	values []int   // by index: its value by the choices so far
+	level  int     // the next level, as of fork
+	loss   float64 // how far the choices so far bring the term below the largest, in nats
+	forks  []fork  // on the way to the present term
+	visits int     // levels visited so far
+}
+
+// goDown goes down to a term by the first choice of every level. It adds a fork for each level with several choices. The only error is the
+// context's, which is looked at once in 1024 levels.
+func (s *nearSearch) goDown(ctx context.Context) error {
+	lowestLevel := -len(s.run.free)
+	for ; s.level >= lowestLevel; s.level-- {
+		if s.visits++; s.visits&1023 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		choices, losses := s.run.nearHeaviest(s.level, s.slack-s.loss, s.values)
+		if len(choices) == 0 { // the step drops nothing
+			continue
+		}
+		if len(choices) > 1 {
+			f := fork{level: s.level, choices: choices, next: 1}
+			for _, l := range losses {
+				f.losses = append(f.losses, s.loss+l)
+			}
+			s.forks = append(s.forks, f)
+		}
+		s.run.choose(s.level, choices[0], s.values)
+		s.loss += losses[0]
+	}
+	return nil
+}
+
+// goBack goes back to the last fork with a choice that is not tried yet, and makes that choice. It returns false if there is none.
+func (s *nearSearch) goBack() (hasMore bool) {
+	for len(s.forks) > 0 && s.forks[len(s.forks)-1].next == len(s.forks[len(s.forks)-1].choices) {
+		s.forks = s.forks[:len(s.forks)-1]
+	}
+	if len(s.forks) == 0 {
+		return false
+	}
+	f := &s.forks[len(s.forks)-1]
+	s.run.choose(f.level, f.choices[f.next], s.values)
+	s.loss = f.losses[f.next]
+	f.next++
+	s.level = f.level - 1
+	return true
 }
 
 // choose sets the values that step level drops to their combination d. For a level below 0 it sets free index −1−level to the value d.
@@ -273,7 +291,7 @@ func (r *Run) Largest(ctx context.Context, count int, slack float64, extra int) 
 		}
 	}
 	for n := range r.free {
-		c.steps = append(c.steps, -1-n)
+		c.steps = append(c.steps, -1-n) // stands for free index n
 	}
 	// addTerm lists the current term, and returns the largest loss that the next one may have.
 	addTerm := func(loss float64) (maxLoss float64) {
@@ -299,7 +317,7 @@ func (c *stepChoices) Choose(level, option int) { c.run.choose(c.steps[level], o
 // Costs implements ranked.Choices: by option of a level, how much its logarithm is below that of the best option.
 func (c *stepChoices) Costs(level int) []float64 {
 	k := c.steps[level]
-	if k < 0 {
+	if k < 0 { // a free index, whose values are in no table and equally good
 		return make([]float64, c.run.dims[c.run.free[-1-k]])
 	}
 	weights, _ := c.run.stepWeights(k, c.values)

@@ -48,28 +48,19 @@ const (
 // mayRunOverDropped is set, and the output is small and has fewer entries than each of them has terms, they run over the last dropped
 // indices. stride is scratch space by index, 0 before and after. Tables have fewer than 2^31 entries.
 func NewKernel(dims []int, s *Step, scopes [][]int, mayRunOverDropped bool, stride []int) *Kernel {
-	// splitOffBlock divides a scope into the last indices, which have at most maxBlock combinations of values, and those before.
-	splitOffBlock := func(scope []int) (before, block []int) {
-		first, n := len(scope), 1
-		for first > 0 && (n == 1 || n*dims[scope[first-1]] <= maxBlock) {
-			first--
-			n *= dims[scope[first]]
-		}
-		return scope[:first], scope[first:]
-	}
-	entries, terms := sumproduct.Size(dims, s.Out), sumproduct.Size(dims, s.Drop)
+	entries, terms := sumproduct.Size(dims, s.Out), sumproduct.Size(dims, s.Drop) // of the output; of each of its entries
 	k := &Kernel{runsOverDropped: mayRunOverDropped && entries < shortOut && terms > entries}
 	outer, dropped, inner := s.Out, s.Drop, []int(nil)
 	if k.runsOverDropped {
-		dropped, inner = splitOffBlock(s.Drop)
+		dropped, inner = splitOffBlock(dims, s.Drop)
 	} else {
-		outer, inner = splitOffBlock(s.Out)
+		outer, inner = splitOffBlock(dims, s.Out)
 	}
 	k.Outer, k.Drops, k.Inner = sumproduct.Size(dims, outer), sumproduct.Size(dims, dropped), sumproduct.Size(dims, inner)
 
 	// The positions of the entries of each input.
 	for _, t := range s.In {
-		sumproduct.Strides(stride, dims, scopes[t])
+		sumproduct.Strides(stride, dims, scopes[t]) // 0 for indices that the table does not have
 		o := Operand{
 			Table: t,
 			Outer: sumproduct.Offsets([]int(nil), dims, outer, stride),
@@ -86,6 +77,17 @@ func NewKernel(dims []int, s *Step, scopes [][]int, mayRunOverDropped bool, stri
 	// Constants first: if one is 0, Product skips the block.
 	slices.SortStableFunc(k.In, func(a, b Operand) int { return a.kind - b.kind })
 	return k
+}
+
+// splitOffBlock divides a scope into the last indices, which have at most maxBlock combinations of values or are a single one, and the
+// indices before.
+func splitOffBlock(dims, scope []int) (before, block []int) {
+	first, n := len(scope), 1
+	for first > 0 && (n == 1 || n*dims[scope[first-1]] <= maxBlock) {
+		first--
+		n *= dims[scope[first]]
+	}
+	return scope[:first], scope[first:]
 }
 
 // kindOf returns how an operand varies within a block, given the offset of each entry of the block in it.
@@ -113,7 +115,8 @@ type filling struct {
 
 // run computes all entries of out. Goroutines share chunks of outer combinations.
 func (k *filling) run(ctx context.Context, out []float64, threads int) error {
-	chunkSize := max(1, shareWork/max(1, k.Inner*k.Drops*len(k.In)))
+	workOfOuter := k.Inner * k.Drops * len(k.In) // an operation for each input of each term
+	chunkSize := max(1, shareWork/max(1, workOfOuter))
 	chunks := (k.Outer + chunkSize - 1) / chunkSize
 	workspaces := make([]workspace, max(1, min(sumproduct.Threads(threads), chunks)))
 	return sumproduct.RunChunks(ctx, len(workspaces), chunks, func(worker, chunk int) error {
@@ -127,7 +130,7 @@ func (k *filling) run(ctx context.Context, out []float64, threads int) error {
 			} else {
 				k.computeBlock(o, out[o*k.Inner:][:k.Inner], w)
 			}
-			if o&63 == 63 && ctx.Err() != nil {
+			if o&63 == 63 && ctx.Err() != nil { // looked at once in 64 times
 				return ctx.Err()
 			}
 		}
@@ -145,7 +148,7 @@ type workspace struct {
 // are the outer and the dropped combination. It returns false, and leaves products as they are, if an input that is constant within the
 // block is 0, and so are all products.
 func (k *Kernel) Product(tables [][]float64, o, d int, useLogs bool, products []float64) bool {
-	// The inputs that are constant within the block are one factor. They come first in k.In.
+	// The inputs that are constant within the block are one factor, or one sum of logarithms. They come first in k.In.
 	factor := 1.0
 	if useLogs {
 		factor = 0
@@ -175,32 +178,41 @@ func (k *Kernel) Product(tables [][]float64, o, d int, useLogs bool, products []
 	for isFirst := true; t < len(k.In); t++ {
 		in := &k.In[t]
 		data := tables[in.Table][in.Outer[o]+in.Drop[d]:]
-		switch {
-		case useLogs:
+		if useLogs {
 			in.addLogs(products, data, factor, isFirst)
-		case in.kind == contiguous && isFirst:
-			for i, x := range data[:len(products)] {
-				products[i] = factor * x
-			}
-		case in.kind == contiguous:
-			for i, x := range data[:len(products)] {
-				products[i] *= x
-			}
-		case isFirst:
-			for i, at := range in.Inner[:len(products)] {
-				products[i] = factor * data[at]
-			}
-		default:
-			for i, at := range in.Inner[:len(products)] {
-				products[i] *= data[at]
-			}
+		} else {
+			in.multiply(products, data, factor, isFirst)
 		}
 		isFirst = false
 	}
 	return true
 }
 
+// multiply multiplies the entries of an input into the products of a block. If isFirst is set, it sets them to factor times the input's.
+// data begins at the input's first entry of the block.
+func (in *Operand) multiply(products, data []float64, factor float64, isFirst bool) {
+	switch {
+	case in.kind == contiguous && isFirst:
+		for i, x := range data[:len(products)] {
+			products[i] = factor * x
+		}
+	case in.kind == contiguous:
+		for i, x := range data[:len(products)] {
+			products[i] *= x
+		}
+	case isFirst:
+		for i, offset := range in.Inner[:len(products)] {
+			products[i] = factor * data[offset]
+		}
+	default:
+		for i, offset := range in.Inner[:len(products)] {
+			products[i] *= data[offset]
+		}
+	}
+}
+
 // addLogs adds the logarithms of an input to those of a block's products. If isFirst is set, it sets them to factor plus the input's.
+// data begins at the input's first entry of the block.
 func (in *Operand) addLogs(products, data []float64, factor float64, isFirst bool) {
 	switch {
 	case in.kind == contiguous && isFirst:
@@ -212,12 +224,12 @@ func (in *Operand) addLogs(products, data []float64, factor float64, isFirst boo
 			products[i] += x
 		}
 	case isFirst:
-		for i, at := range in.Inner[:len(products)] {
-			products[i] = factor + data[at]
+		for i, offset := range in.Inner[:len(products)] {
+			products[i] = factor + data[offset]
 		}
 	default:
-		for i, at := range in.Inner[:len(products)] {
-			products[i] += data[at]
+		for i, offset := range in.Inner[:len(products)] {
+			products[i] += data[offset]
 		}
 	}
 }

@@ -95,7 +95,7 @@ func eliminate(
 		steps:     steps,
 		tables:    make([]table, 0, len(e.Tables)+len(steps)),
 		stride:    make([]int, len(e.Dims)),
-		scale:     math.Inf(-1),
+		scale:     math.Inf(-1), // ln 0
 		cumulated: map[int][]float64{},
 	}
 	if !e.Scale.IsZero() {
@@ -205,7 +205,6 @@ const lowest = -1000
 // runStep appends the output of step k to the tables. It has logarithms if the step is a maximum or if an input has. It returns
 // errUnderflow if products of the inputs may be too small for float64: then the elimination has to begin again with logarithms.
 func (r *Run) runStep(ctx context.Context, k int, o Options) error {
-	// Numbers or logarithms.
 	s := &r.steps[k]
 	useLogs := s.Max
 	low := 0 // all products of the inputs but 0 are 2^low or more
@@ -222,13 +221,15 @@ func (r *Run) runStep(ctx context.Context, k int, o Options) error {
 	}
 
 	for _, t := range s.In {
-		if len(r.data[t]) >= 1<<31 {
+		if len(r.data[t]) >= 1<<31 { // positions in a kernel are int32
 			return fault.New(fault.OverBudget, "%w: a table of %d entries, fewer than 2^31 are allowed", sumproduct.ErrOverBudget, len(r.data[t]))
 		}
 	}
 	out := table{scope: s.Out, isLog: useLogs, data: make([]float64, sumproduct.Size(r.dims, s.Out))}
 	const mayRunOverDropped = true
-	loops := filling{NewKernel(r.dims, s, r.scopes, mayRunOverDropped, r.stride), r.data, useLogs, s.Max}
+	loops := filling{
+		Kernel: NewKernel(r.dims, s, r.scopes, mayRunOverDropped, r.stride), tables: r.data, useLogs: useLogs, maximises: s.Max,
+	}
 	if err := loops.run(ctx, out.data, o.Threads); err != nil {
 		return err
 	}

@@ -55,77 +55,94 @@ func AlongTree(
 			t.Leaves, len(h.Edges))
 	}
 
-	// The scopes of the leaves, without fixed indices and those of one value.
-	uses := make([]int, len(h.Dims)) // by index: the number of current tables that have it
+	w := newTreeWalk(h, fixed, maximal)
+	for k, m := range t.Merges {
+		w.addSteps([]int{w.tables[m[0]], w.tables[m[1]]}, w.unite(m[0], m[1], k))
+	}
+	if len(t.Merges) == 0 && t.Leaves == 1 { // no merge drops the indices of a single table
+		w.addSteps([]int{0}, w.scopes[0])
+	}
+	return w.steps, nil
+}
+
+// treeWalk makes the steps along a contraction tree. The nodes of the tree are its leaves, one for each table of the hypergraph, and then
+// its merges.
+type treeWalk struct {
+	leaves      int
+	maximal     []bool  // by index: it is maximised over, else summed
+	steps       []Step  // so far
+	scopes      [][]int // by node of the tree, so far: the indices of its table
+	tables      []int   // by node of the tree, so far: the number of its table (Step)
+	uses        []int   // by index: the number of tables that have it and are not merged yet
+	lastLeftUse []int   // by index: 1 + the last merge whose left table has it
+}
+
+// newTreeWalk returns a walk that has the leaves of its tree and no steps. Scopes leave out fixed indices and those of one value.
+func newTreeWalk(h contractionorder.Hypergraph, fixed []int, maximal []bool) *treeWalk {
+	w := &treeWalk{
+		leaves: len(h.Edges), maximal: maximal, uses: make([]int, len(h.Dims)), lastLeftUse: make([]int, len(h.Dims)),
+	}
 	isFixed := make([]bool, len(h.Dims))
 	for _, i := range fixed {
 		isFixed[i] = true
 	}
-	scopes := make([][]int, 0, t.Leaves+len(t.Merges)) // by node of the tree
-	tables := make([]int, 0, t.Leaves+len(t.Merges))   // by node of the tree: the number of its table
 	for k, e := range h.Edges {
 		var scope []int
 		for _, i := range e {
 			if !isFixed[i] && h.Dims[i] > 1 {
 				scope = append(scope, i)
-				uses[i]++
+				w.uses[i]++
 			}
 		}
-		scopes, tables = append(scopes, scope), append(tables, k)
+		w.scopes, w.tables = append(w.scopes, scope), append(w.tables, k)
 	}
+	return w
+}
 
-	// addSteps adds the steps that multiply the tables in, and drop the indices that no other table has. scope is the union of their scopes.
-	// It also adds the output, as the next node of the tree.
-	var steps []Step
-	addSteps := func(in, scope []int) {
-		sum, maximum := Step{In: in}, Step{Max: true}
-		for _, i := range scope {
-			switch {
-			case uses[i] > 1:
-				maximum.Out = append(maximum.Out, i)
-			case maximal[i]:
-				maximum.Drop = append(maximum.Drop, i)
-			default:
-				sum.Drop = append(sum.Drop, i)
-			}
-		}
-		lastTable := func() int { return len(h.Edges) + len(steps) - 1 } // the output of the last step
-		sum.Out = append(slices.Clone(maximum.Drop), maximum.Out...)
-		maximum.In = in
-		if len(sum.Drop) > 0 || len(maximum.Drop) == 0 { // a step that only multiplies is a sum
-			steps = append(steps, sum)
-			maximum.In = []int{lastTable()}
-		}
-		if len(maximum.Drop) > 0 {
-			steps = append(steps, maximum)
-		}
-		scopes, tables = append(scopes, maximum.Out), append(tables, lastTable())
+// unite returns the union of the scopes of two nodes, which merge k joins. An index that both have is in one table less from now on.
+func (w *treeWalk) unite(left, right, k int) (union []int) {
+	union = slices.Clone(w.scopes[left])
+	for _, i := range union {
+		w.lastLeftUse[i] = k + 1
 	}
+	for _, i := range w.scopes[right] {
+		if w.lastLeftUse[i] == k+1 {
+			w.uses[i]--
+		} else {
+			union = append(union, i)
+		}
+	}
+	return union
+}
 
-	// The merges in their sequence.
-	lastLeftUse := make([]int, len(h.Dims)) // by index: 1 + the last merge whose left table has it
-	for k, m := range t.Merges {
-		union := slices.Clone(scopes[m[0]])
-		for _, i := range union {
-			lastLeftUse[i] = k + 1
+// addSteps adds the steps that multiply the given tables and drop the indices that no other table has: one step, or a sum and then a
+// maximum. scope is the union of the scopes of the tables. The output becomes the next node of the tree.
+func (w *treeWalk) addSteps(tables, scope []int) {
+	sum, maximum := Step{In: tables}, Step{In: tables, Max: true}
+	for _, i := range scope {
+		switch {
+		case w.uses[i] > 1: // the output's own use counts as one
+			maximum.Out = append(maximum.Out, i)
+		case w.maximal[i]:
+			maximum.Drop = append(maximum.Drop, i)
+		default:
+			sum.Drop = append(sum.Drop, i)
 		}
-		for _, i := range scopes[m[1]] {
-			if lastLeftUse[i] == k+1 {
-				uses[i]-- // two tables with it become one
-			} else {
-				union = append(union, i)
-			}
-		}
-		addSteps([]int{tables[m[0]], tables[m[1]]}, union)
 	}
-	if len(t.Merges) == 0 && t.Leaves == 1 {
-		addSteps([]int{0}, scopes[0])
+	sum.Out = append(slices.Clone(maximum.Drop), maximum.Out...)
+	lastOutput := func() int { return w.leaves + len(w.steps) - 1 } // the number of the last step's table
+	if len(sum.Drop) > 0 || len(maximum.Drop) == 0 {                // a step that only multiplies is a sum
+		w.steps = append(w.steps, sum)
+		maximum.In = []int{lastOutput()}
 	}
-	return steps, nil
+	if len(maximum.Drop) > 0 {
+		w.steps = append(w.steps, maximum)
+	}
+	w.scopes, w.tables = append(w.scopes, maximum.Out), append(w.tables, lastOutput())
 }
 
 // Price returns the cost of steps over indices of the given dimensions: an operation for each input of each term, and the bytes of the
-// outputs of all steps, which stay in memory.
+// outputs of all steps, which stay in memory. Width is the largest number of indices of a step less one, as that of an elimination order.
 func Price(dims []int, steps []Step) query.Cost {
 	size := func(scope []int) float64 {
 		n := 1.0
@@ -139,7 +156,7 @@ func Price(dims []int, steps []Step) query.Cost {
 	for _, s := range steps {
 		out, drop := size(s.Out), size(s.Drop)
 		c.Flops += float64(len(s.In)) * out * drop
-		c.Bytes += 8 * out
+		c.Bytes += 8 * out // float64
 		c.Log2Table = max(c.Log2Table, math.Log2(out))
 		c.Width = max(c.Width, len(s.Out)+len(s.Drop)-1)
 	}
@@ -164,7 +181,7 @@ func validate(e *sumproduct.Expression, steps []Step) error {
 	lastInput := make([]int, len(e.Dims)) // by index: 1 + the last step whose inputs have it
 	lastNamed := make([]int, len(e.Dims)) // by index: 1 + the last step that drops it or keeps it
 	for k, s := range steps {
-		missing := 0 // the number of indices of the inputs that are not found in Drop or Out yet
+		unnamed := 0 // the number of indices of the inputs that are not found in Drop or Out yet
 		for _, t := range s.In {
 			if t < 0 || t >= len(scopes) || isConsumed[t] {
 				return wrong(k, "it names a table that does not exist or is consumed already")
@@ -173,24 +190,25 @@ func validate(e *sumproduct.Expression, steps []Step) error {
 			for _, i := range scopes[t] {
 				if e.Dims[i] > 1 && lastInput[i] != k+1 {
 					lastInput[i] = k + 1
-					missing++
+					unnamed++
 				}
 			}
 		}
-		for n, scope := range [][]int{s.Drop, s.Out} {
-			for _, i := range scope {
+		verbs := [2]string{"it drops", "it keeps"}
+		for n, named := range [2][]int{s.Drop, s.Out} {
+			for _, i := range named {
 				isIndex := i >= 0 && i < len(e.Dims)
-				isInInputs := isIndex && (e.Dims[i] <= 1 || lastInput[i] == k+1) // an index of one value counts as one
-				if !isInInputs || lastNamed[i] == k+1 {
-					return wrong(k, []string{"it drops", "it keeps"}[n]+" an index that it does not have")
+				isInInputs := isIndex && (e.Dims[i] <= 1 || lastInput[i] == k+1) // an index of one value may be named without being there
+				if !isInInputs || lastNamed[i] == k+1 {                          // after its first naming an index is gone from the inputs
+					return wrong(k, verbs[n]+" an index that it does not have")
 				}
 				lastNamed[i] = k + 1
 				if e.Dims[i] > 1 {
-					missing--
+					unnamed--
 				}
 			}
 		}
-		if missing != 0 {
+		if unnamed != 0 {
 			return wrong(k, "indices of its inputs are neither dropped nor kept")
 		}
 		scopes = append(scopes, s.Out)

@@ -74,7 +74,9 @@ func New(h contractionorder.Hypergraph, steps []*contractionorder.Step, isWanted
 	p.setSizes(h.Dims, scopes, contractionorder.MarkOutputs(isWanted, steps))
 
 	// The lists of offsets.
-	l := lister{p, h.Dims, make([]int, len(h.Dims)), make([]int32, p.Offsets), make([]Operand, operands)}
+	l := lister{
+		program: p, dims: h.Dims, stride: make([]int, len(h.Dims)), offsets: make([]int32, p.Offsets), operands: make([]Operand, operands),
+	}
 	for n, s := range steps {
 		l.setOperands(&p.Steps[n], s, scopes)
 	}
@@ -112,16 +114,18 @@ const sharedWork = 1 << 18
 // in rows. So is one for which several indices are summed, unless the step is large.
 func newStep(dims []int, s *contractionorder.Step) Step {
 	c := Step{Size: int(s.Size), Sums: int(s.FullSize / s.Size), blockSize: 1, split: len(s.Out)}
-	isSmall := c.Size <= maxRowsSize
-	if isSmall || len(s.Sum) > 1 && s.FullSize < sharedWork {
+	isShort := c.Size <= maxRowsSize
+	isSmallWithSums := len(s.Sum) > 1 && s.FullSize < sharedWork
+	if isShort || isSmallWithSums {
 		c.blockSize, c.split, c.isInRows = c.Size, 0, true
 	}
+	// Blocks take in axes as long as they have at most maxInner terms, or one axis.
 	for c.split > 0 && (c.blockSize == 1 || c.blockSize*dims[s.Out[c.split-1]]*c.Sums <= maxInner) {
 		c.split--
 		c.blockSize *= dims[s.Out[c.split]]
 	}
 	c.Blocks = c.Size / c.blockSize
-	c.Unit = c.Blocks
+	c.Unit = c.Blocks // until divideIntoUnits finds smaller ones
 	return c
 }
 
@@ -157,7 +161,7 @@ func Bytes(dims []int, steps []*contractionorder.Step) float64 {
 		offsets += float64(c.offsets())*float64(len(s.In)) + float64(c.Blocks)
 		scratch = max(scratch, c.backScratchSize(len(s.In)))
 	}
-	return 4*offsets + 8*float64(scratch)
+	return 4*offsets + 8*float64(scratch) // int32, float64
 }
 
 // lister makes the lists of offsets of one step after the other.
@@ -186,13 +190,13 @@ func (l *lister) setOperands(c *Step, s *contractionorder.Step, scopes [][]int) 
 		sumproduct.Strides(l.stride, l.dims, scopes[t])
 		in := &c.In[k]
 		in.Table, in.Needed = t, l.program.isNeeded[t]
-		in.outer = sumproduct.Offsets(l.offsets[:0], l.dims, outer, l.stride)
+		in.outer = sumproduct.Offsets(l.offsets[:0], l.dims, outer, l.stride) // in the memory of l.offsets, whose beginning it takes
 		l.offsets = l.offsets[len(in.outer):]
 		in.inner = sumproduct.Offsets(l.offsets[:0], l.dims, slow, l.stride)
 		for _, i := range fast {
 			in.inner = sumproduct.ExpandOffsets(in.inner, l.dims[i], l.stride[i])
 		}
-		differs := func(offset int32) bool { return offset != in.inner[0] }
+		differs := func(offset int32) bool { return offset != in.inner[0] } // if none does in the first run, none does in any
 		in.isConstant = !slices.ContainsFunc(in.inner[:c.runLength()], differs)
 		l.offsets = l.offsets[len(in.inner):]
 		for _, i := range scopes[t] {
@@ -204,17 +208,17 @@ func (l *lister) setOperands(c *Step, s *contractionorder.Step, scopes [][]int) 
 // divideIntoUnits returns the indices outside a block, first those that all needed operands have, and sets c.Unit and c.blockStart. Blocks
 // that differ in one of these first indices have no entry of a needed operand in common, so they are in different units.
 func (l *lister) divideIntoUnits(c *Step, s *contractionorder.Step, scopes [][]int) (outer []int) {
-	var common, others []int
+	var common, otherIndices []int
 	for _, i := range s.Out[:c.split] {
 		isNeededWithout := func(t int) bool { return l.program.isNeeded[t] && !slices.Contains(scopes[t], i) }
 		if slices.ContainsFunc(s.In, isNeededWithout) {
-			others = append(others, i)
+			otherIndices = append(otherIndices, i)
 		} else {
 			common = append(common, i)
-			c.Unit /= l.dims[i]
+			c.Unit /= l.dims[i] // each value of the index has units of its own
 		}
 	}
-	outer = append(common, others...)
+	outer = append(common, otherIndices...)
 	sumproduct.Strides(l.stride, l.dims, s.Out)
 	c.blockStart = sumproduct.Offsets[int32](nil, l.dims, outer, l.stride)
 	for _, i := range s.Out {

@@ -110,7 +110,7 @@ func (p *Program) BackwardBlocks(m *Memory, n, first, end int) {
 //
 // It takes runs of n terms at a time: those of one entry of the output if the step is in rows, else one term of each entry of a block.
 func (s *Step) backwardMany(m *Memory, byOutput []float64, firstBlock, endBlock int) {
-	firstNeeded, lastNeeded := 0, len(s.In)-1
+	firstNeeded, lastNeeded := 0, len(s.In)-1 // of the operands; one at least is needed
 	for !s.In[firstNeeded].Needed {
 		firstNeeded++
 	}
@@ -122,19 +122,19 @@ func (s *Step) backwardMany(m *Memory, byOutput []float64, firstBlock, endBlock 
 	for b := firstBlock; b < endBlock; b++ {
 		for start := 0; start < len(s.In[0].inner); start += n {
 			m.setSuffixes(s.In, b, start, firstNeeded, suffixes, n)
-			prefix := prefixMemory
+			prefix := prefixMemory // by term of the run; at first byOutput at the term's entry
 			if s.isInRows {
 				for j := range prefix {
 					prefix[j] = byOutput[(start+j)/s.Sums]
 				}
 			} else {
-				prefix = s.blockOf(byOutput, b)
+				prefix = s.blockOf(byOutput, b) // not to be changed
 			}
 			for k := range s.In[:lastNeeded+1] {
 				in := &s.In[k]
 				offsets := in.inner[start:][:n]
 				if in.Needed {
-					suffix := []float64(nil)
+					suffix := []float64(nil) // ones, behind the last operand
 					if k+1 < len(s.In) {
 						suffix = suffixes[k*n:][:n]
 					}

@@ -116,58 +116,65 @@ type contraction struct {
 // contract contracts e along an order: forward for Z and, if g has goals beyond Z, backward for derivatives and marginals. It returns an
 // error before anything is computed if e or the order is invalid, or if the tables take more memory than o allows.
 func contract(ctx context.Context, e *sumproduct.Expression, order []int, g goals, o Options) (Derivatives, Stats, error) {
-	none := Derivatives{}
 	if err := cmp.Or(errors.Join(e.Validate(), e.ValidateOrder(order)), ctx.Err()); err != nil {
-		return none, Stats{}, err
+		return Derivatives{}, Stats{}, err
 	}
-
-	// The steps and their price.
-	h := e.Hypergraph()
-	t, plan, err := newTape(ctx, h, order, g, float64(o.memory()))
+	t, plan, err := newTapeWithin(ctx, e.Hypergraph(), order, g, o)
 	if err != nil {
-		return none, Stats{}, err
-	}
-	if t == nil { // the forward pass alone is too much
-		return none, Stats{}, sumproduct.OverBudget(plan, o.memory())
-	}
-	hasBackward := g.hasBackward()
-	if hasBackward {
-		plan = t.planBothPasses()
-		if err := o.checkMemory(plan); err != nil {
-			return none, Stats{}, err
-		}
+		return Derivatives{}, Stats{}, err
 	}
 
-	// The run, which has a program of the steps if there is a backward pass.
-	c := &contraction{e: e}
-	var program *compiled.Program
-	if hasBackward {
-		if err := t.checkAddressable(); err != nil {
-			return none, Stats{}, err
-		}
-		program = compiled.New(h, t.steps, t.isNeeded[:len(h.Edges)])
-	}
-	c.run = newRun(t, program)
-	c.ctx, c.threads = ctx, sumproduct.Threads(o.Threads)
-	c.arena.Limit = int(plan.Bytes / 8)
-	for _, t := range e.Tables {
-		c.arena.Held += len(t.Data)
-	}
-
-	// The passes.
+	c := newContraction(ctx, e, t, plan, o)
 	err = c.forward()
-	cost := c.meter.Plan()
-	if hasBackward {
-		cost = plan
-	}
-	if err == nil && hasBackward {
-		err = c.backward()
+	cost := plan
+	if g.hasBackward() {
+		if err == nil {
+			err = c.backward()
+		}
+	} else {
+		cost = c.meter.Plan() // of the steps that were done: fewer than all if a table is 0
 	}
 	stats := Stats{Flops: cost.Flops, PeakBytes: int64(cost.Bytes), Lost: c.isLossy}
 	if err != nil {
-		return none, stats, err
+		return Derivatives{}, stats, err
 	}
 	return c.out, stats, nil
+}
+
+// newTapeWithin returns the steps of a contraction, and the cost of all passes that the goals need. The error is over budget if that is
+// more memory than o allows, or if a table is too large for the offsets of a backward pass.
+func newTapeWithin(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals, o Options) (*tape, query.Cost, error) {
+	t, plan, err := newTape(ctx, h, order, g, float64(o.memory()))
+	if err != nil {
+		return nil, plan, err
+	}
+	if t == nil { // the forward pass alone is too much
+		return nil, plan, sumproduct.OverBudget(plan, o.memory())
+	}
+	if !g.hasBackward() {
+		return t, plan, nil
+	}
+	plan = t.planBothPasses()
+	if err := o.checkMemory(plan); err != nil {
+		return nil, plan, err
+	}
+	return t, plan, t.checkAddressable()
+}
+
+// newContraction returns a contraction of e along a tape that has not begun. plan is the cost of all its passes.
+func newContraction(ctx context.Context, e *sumproduct.Expression, t *tape, plan query.Cost, o Options) *contraction {
+	var program *compiled.Program // nil: there is no backward pass
+	if t.hasBackward() {
+		program = compiled.New(t.h, t.steps, t.isNeeded[:len(t.h.Edges)])
+	}
+	c := &contraction{e: e}
+	c.run = newRun(t, program)
+	c.ctx, c.threads = ctx, sumproduct.Threads(o.Threads)
+	c.arena.Limit = int(plan.Bytes / 8) // float64
+	for _, t := range e.Tables {
+		c.arena.Held += len(t.Data)
+	}
+	return c
 }
 
 // checkMemory returns an error if the plan of a forward and a backward pass is over the memory budget.
@@ -204,33 +211,40 @@ func (c *contraction) forward() error {
 		}
 	}
 
-	// The outputs of the steps.
-	for n, s := range c.steps {
-		if c.isZero {
+	for n := range c.steps {
+		if c.isZero { // nothing else matters
 			break
 		}
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		c.meter.Begin(c.h, s)
-		out := len(c.h.Edges) + n
-		c.Tables[out] = c.arena.Get(int(s.Size))
-		c.kernel.prepare(c.tape, s, c.Tables, c.Tables[out])
-		top, err := c.kernel.run(c.ctx, c.threads)
-		if err == nil {
-			err = c.keepInRange(n, top)
-		}
-		if err != nil {
+		if err := c.doStep(n); err != nil {
 			return err
-		}
-		if !c.keepsTables {
-			for _, t := range s.In {
-				c.releaseTable(t)
-			}
-			c.meter.End(s)
 		}
 	}
 	c.out.Z = c.computeZ()
+	return nil
+}
+
+// doStep computes the output of step n, and releases its inputs if there is no backward pass.
+func (c *contraction) doStep(n int) error {
+	s, out := c.steps[n], len(c.h.Edges)+n
+	c.meter.Begin(c.h, s)
+	c.Tables[out] = c.arena.Get(int(s.Size))
+	c.kernel.prepare(c.tape, s, c.Tables, c.Tables[out])
+	top, err := c.kernel.run(c.ctx, c.threads) // top: the bits of the largest entry
+	if err == nil {
+		err = c.keepInRange(n, top)
+	}
+	if err != nil {
+		return err
+	}
+	if !c.keepsTables {
+		for _, t := range s.In {
+			c.releaseTable(t)
+		}
+		c.meter.End(s)
+	}
 	return nil
 }
 
@@ -255,13 +269,13 @@ func (c *contraction) load(t int) error {
 	switch {
 	case len(data) == 1: // no index of dimension above 1
 		c.addFactor(t, data[0])
-	case floats.LargestBits(data) == 0:
+	case floats.LargestBits(data) == 0: // all entries are 0
 		c.setZero()
 	case top < -margin || top >= margin:
 		data = slices.Clone(data)
 		c.addPower(t, floats.Normalise(data).Exp)
 		low -= top
-		c.isLossy = c.isLossy || low < floats.Lowest && top > 0
+		c.isLossy = c.isLossy || low < floats.Lowest && top > 0 // if top < 0, the division makes entries larger
 	}
 	c.Tables[t] = data
 	c.depth[t] = sumproduct.Depth{Low: min(low, 0), Measured: true}
@@ -276,8 +290,27 @@ func (c *contraction) backward() error {
 	if c.goals.marginals {
 		c.out.Marginals = c.trivialMarginals()
 	}
+	c.setFactorDerivatives()
+	for n := range slices.Backward(c.steps) {
+		out := leaves + n
+		c.releaseTable(out)
+		if !c.derivatives[out].isSet { // not needed, or 0: then those by the inputs are not needed, or 0
+			continue
+		}
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.undoStep(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-	// The derivatives by the factors of Z, which are tables of one entry.
+// setFactorDerivatives sets the derivatives by the factors of Z that are tables of one entry: those by outputs of steps, from which the
+// backward pass begins, and the wanted ones by tables of the expression.
+func (c *contraction) setFactorDerivatives() {
+	leaves := len(c.h.Edges)
 	for n, derivative := range c.factorDerivatives() {
 		switch t := c.factorTables[n]; {
 		case t == noTable || derivative.IsZero():
@@ -288,31 +321,26 @@ func (c *contraction) backward() error {
 			c.out.ByTable[t], c.out.Exp[t] = []float64{derivative.Mant}, derivative.Exp
 		}
 	}
+}
 
-	// The derivatives by the inputs of each step, from that by its output.
-	for n, s := range slices.Backward(c.steps) {
-		out := leaves + n
-		c.releaseTable(out)
-		if !c.derivatives[out].isSet {
-			continue
+// undoStep computes the needed derivatives by the inputs of step n, from that by its output, which it releases. It reads those by tables of
+// the expression at once.
+func (c *contraction) undoStep(n int) error {
+	s, leaves := c.steps[n], len(c.h.Edges)
+	for _, t := range s.In {
+		if c.isNeeded[t] {
+			c.Derivatives[t] = c.arena.Get(int(c.size(t)))
 		}
-		if err := c.ctx.Err(); err != nil {
-			return err
-		}
-		for _, t := range s.In {
-			if c.isNeeded[t] {
-				c.Derivatives[t] = c.arena.Get(int(c.size(t)))
-			}
-		}
-		if err := c.differentiateStep(n); err != nil {
-			return err
-		}
-		c.releaseDerivative(out)
-		for _, t := range s.In {
-			if c.isNeeded[t] && (t < leaves || !c.derivatives[t].isSet) {
-				c.readLeaf(t)
-				c.releaseDerivative(t)
-			}
+	}
+	if err := c.differentiateStep(n); err != nil {
+		return err
+	}
+	c.releaseDerivative(leaves + n)
+	for _, t := range s.In {
+		isLeaf, isZero := t < leaves, !c.derivatives[t].isSet
+		if c.isNeeded[t] && (isLeaf || isZero) {
+			c.readLeaf(t) // nothing if the derivative is 0
+			c.releaseDerivative(t)
 		}
 	}
 	return nil

@@ -57,8 +57,8 @@ func (k *kernel) prepare(t *tape, s *contractionorder.Step, tables [][]float64, 
 		k.operands[n].prepare(dims, s, tables[in], t.scope(in), k.stride)
 	}
 
-	// The axes of the output from split on are in blocks.
-	axes := k.outer[:0]
+	// The axes of the output from split on are in blocks, those before in k.outer.
+	axes := k.outer[:0] // in the memory of the step before
 	for _, i := range s.Out {
 		axes = append(axes, dims[i])
 	}
@@ -85,26 +85,27 @@ func (k *kernel) prepare(t *tape, s *contractionorder.Step, tables [][]float64, 
 // minBlock to maxBlock entries; of several, the largest of at most preferredBlock entries. A smaller output is one block. dims has the
 // dimensions of the output's axes.
 func (k *kernel) chooseSplit(dims []int) int {
-	best, bestIndexed, size := 0, len(k.operands)+1, 1
+	best, size := 0, 1            // size: entries of the block that begins at axis a
+	fewest := len(k.operands) + 1 // operands of the best block that need an index list; at first more than any block has
 	for a := len(dims) - 1; a >= 0; a-- {
 		size *= dims[a]
-		hasFound := bestIndexed <= len(k.operands)
-		if size > maxBlock && hasFound {
+		hasBlock := fewest <= len(k.operands)
+		if size > maxBlock && hasBlock {
 			break
 		}
 		if size < minBlock && a > 0 {
 			continue
 		}
-		indexed := 0 // number of operands that need an index list
+		indexed := 0 // operands that need an index list
 		for n := range k.operands {
 			if k.operands[n].accessOf(dims, a) == indirect {
 				indexed++
 			}
 		}
-		if indexed < bestIndexed || indexed == bestIndexed && size <= preferredBlock {
-			best, bestIndexed = a, indexed
+		if indexed < fewest || indexed == fewest && size <= preferredBlock {
+			best, fewest = a, indexed
 		}
-		if size >= preferredBlock && bestIndexed == 0 {
+		if size >= preferredBlock && fewest == 0 { // larger blocks are no better
 			break
 		}
 	}

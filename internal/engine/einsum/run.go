@@ -63,7 +63,7 @@ func newRun(t *tape, program *compiled.Program) run {
 	r.Tables = make([][]float64, tables)
 	if program != nil {
 		r.shift, r.derivatives, r.Derivatives = make([]int64, tables), make([]derivative, tables), make([][]float64, tables)
-		r.Memory = r.WithOwnScratch(program)
+		r.Memory = r.WithOwnScratch(program) // the same tables and derivatives, with scratch for the backward pass
 	}
 	return r
 }
@@ -129,7 +129,7 @@ func (r *run) factorDerivatives() []scaled.Number {
 func (r *run) keepInRange(n int, top uint64) error {
 	s, out := r.steps[n], len(r.h.Edges)+n
 	d := &r.depth[out]
-	low, loses := r.productDepth(s.In, noTable, noTable)
+	low, loses := r.productDepth(s.In, noTable, noTable) // of the output: no table is replaced by a derivative
 	*d = sumproduct.Depth{Low: low}
 	switch {
 	case top >= floats.Infinity:
@@ -149,11 +149,12 @@ func (r *run) keepInRange(n int, top uint64) error {
 }
 
 // addDerivatives adds to the needed derivatives by the inputs of step n, from that by its output. Goroutines share the blocks of a large
-// step, in chunks of whole units, so that no two of them add to the same entry.
+// step, in chunks of whole units (compiled.Step.Unit): different units add to different entries.
 func (r *run) addDerivatives(n int) error {
 	s := &r.program.Steps[n]
-	chunk := max(1, chunkWork/(s.Size/s.Blocks*s.Sums*len(s.In))) // blocks of a chunk
-	chunk = (chunk + s.Unit - 1) / s.Unit * s.Unit
+	blockWork := s.Size / s.Blocks * s.Sums * len(s.In) // a multiplication for each input of each term of a block
+	chunk := max(1, chunkWork/blockWork)                // blocks of a chunk
+	chunk = (chunk + s.Unit - 1) / s.Unit * s.Unit      // whole units
 	if chunk >= s.Blocks {
 		r.program.BackwardBlocks(&r.Memory, n, 0, s.Blocks)
 		return nil
@@ -181,54 +182,64 @@ func (r *run) setScalarDerivative(table int, d scaled.Number) {
 // differentiateStep computes the needed derivatives by the inputs of step n from the derivative by its output, which is set. It rescales
 // those that are too far from 1, and sets r.isLossy if digits may have been lost. The error is the context's, or ErrNotFinite.
 func (r *run) differentiateStep(n int) error {
-	s, out := r.steps[n], len(r.h.Edges)+n
-	exp := r.derivatives[out].exp - r.shift[out]
-
-	// Bounds of the terms, and whether some may be too small.
-	for i, k := range s.In {
-		if !r.isNeeded[k] {
-			continue
-		}
-		clear(r.Derivatives[k])
-		low, loses := r.productDepth(s.In, i, out)
-		r.derivatives[k] = derivative{exp: exp, Depth: sumproduct.Depth{Low: max(low, sumproduct.Smallest)}}
-		if loses && !r.isLossy {
-			above := exponentAbove(r.Derivatives[out])
-			for _, t := range s.In {
-				above += exponentAbove(r.Tables[t])
-			}
-			r.isLossy = !r.isNegligible(k, s.FullSize, above, exp)
+	s := r.steps[n]
+	for i, t := range s.In {
+		if r.isNeeded[t] {
+			r.beginDerivative(n, i)
 		}
 	}
-
 	if err := r.addDerivatives(n); err != nil {
 		return err
 	}
-
-	// Range.
-	for _, k := range s.In {
-		if !r.isNeeded[k] {
-			continue
+	for _, t := range s.In {
+		if r.isNeeded[t] {
+			if err := r.endDerivative(t); err != nil {
+				return err
+			}
 		}
-		d := &r.derivatives[k]
-		top := floats.LargestBits(r.Derivatives[k])
-		switch {
-		case top >= floats.Infinity:
-			return fmt.Errorf("%w: in the derivative by table %d", sumproduct.ErrNotFinite, k)
-		case top == 0:
-			continue
-		case needsRescaling(top):
-			shift, loses := rescale(r.Derivatives[k], top, &d.Depth)
-			d.exp += shift
-			r.isLossy = r.isLossy || loses && !r.isNegligible(k, float64(len(r.Derivatives[k])), 0, d.exp)
-		}
-		d.isSet, d.Low = true, min(max(d.Low, sumproduct.Smallest), 0)
 	}
 	return nil
 }
 
+// beginDerivative sets the derivative by the i-th input of step n to 0, with its exponent and a lower bound of the terms that it will have.
+// It sets r.isLossy if terms may be too small for float64 and are not negligible.
+func (r *run) beginDerivative(n, i int) {
+	s, out := r.steps[n], len(r.h.Edges)+n
+	t := s.In[i]
+	exp := r.derivatives[out].exp - r.shift[out] // that of ∂Z/∂output before the output was divided by 2^shift
+	clear(r.Derivatives[t])
+	low, loses := r.productDepth(s.In, i, out)
+	r.derivatives[t] = derivative{exp: exp, Depth: sumproduct.Depth{Low: max(low, sumproduct.Smallest)}}
+	if loses && !r.isLossy {
+		above := exponentAbove(r.Derivatives[out])
+		for _, u := range s.In {
+			above += exponentAbove(r.Tables[u])
+		}
+		r.isLossy = !r.isNegligible(t, s.FullSize, above, exp)
+	}
+}
+
+// endDerivative brings the derivative by a table, which is computed, into range, and marks it as set unless it is 0.
+func (r *run) endDerivative(t int) error {
+	d := &r.derivatives[t]
+	top := floats.LargestBits(r.Derivatives[t])
+	switch {
+	case top >= floats.Infinity:
+		return fmt.Errorf("%w: in the derivative by table %d", sumproduct.ErrNotFinite, t)
+	case top == 0:
+		return nil
+	case needsRescaling(top):
+		shift, loses := rescale(r.Derivatives[t], top, &d.Depth)
+		d.exp += shift
+		// 0: the derivative's entries are below 2^0 in units of 2^d.exp, now that it is rescaled.
+		r.isLossy = r.isLossy || loses && !r.isNegligible(t, float64(len(r.Derivatives[t])), 0, d.exp)
+	}
+	d.isSet, d.Low = true, min(max(d.Low, sumproduct.Smallest), 0)
+	return nil
+}
+
 // checkMarginalLoss sets r.isLossy if products of an entry of a table and the derivative by it may be too small for float64. Marginals are
-// sums of these products.
+// sums of these products. The entries of a table but 0 are 2^Low or more (Depth), where Low is a bound until the table is measured.
 func (r *run) checkMarginalLoss(table int) {
 	depth, derivative := &r.depth[table], &r.derivatives[table]
 	if depth.Low+derivative.Low >= floats.Lowest {
@@ -294,7 +305,7 @@ func (r *run) sumDepths(in []int, skipped, output int) (low int) {
 
 // needsRescaling reports whether the largest entry of a table, whose bits are top, is not within 2^±margin.
 func needsRescaling(top uint64) bool {
-	exp := int(top>>52) - 1023
+	exp := int(top>>52) - 1023 // of a float64: its upper bits, less their bias
 	return exp < -margin || exp >= margin
 }
 
@@ -310,9 +321,9 @@ func rescale(data []float64, top uint64, d *sumproduct.Depth) (exp int64, loses 
 	return exp, loses
 }
 
-// isNegligible reports whether a derivative by table k may lack so many terms without a change of Z by more than 2^−BesideZ of it. Each
-// lost term is below 2^(above+Floor) in units of 2^exp. It changes Z by that, times an entry of the table. No loss is negligible if
-// derivatives themselves are wanted, or if entries are below 0.
+// isNegligible reports whether a derivative by table k may lack the given number of terms without a change of Z by more than 2^−BesideZ of
+// it. Each lost term is below 2^(above+Floor) in units of 2^exp. It changes Z by that, times an entry of the table. No loss is negligible
+// if derivatives themselves are wanted, or if entries are below 0.
 func (r *run) isNegligible(k int, terms float64, above int, exp int64) bool {
 	if r.wanted != nil || r.hasNegative {
 		return false

@@ -44,9 +44,7 @@ type tape struct {
 // contractionorder.EvaluateOrder. If the elimination takes more than memory bytes, or has a table of 2^hopeless entries, it returns the
 // cost and a nil tape.
 func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals, memory float64) (*tape, query.Cost, error) {
-	t := &tape{goals: g, h: h, readFrom: slices.Repeat([]int{noTable}, len(h.Dims)), isUsed: make([]bool, len(h.Dims))}
-
-	// The steps.
+	t := &tape{goals: g, h: h}
 	var m contractionorder.Meter
 	m.Start(h)
 	fits := func() bool { return m.Plan().Bytes <= memory && m.Plan().Log2Table < hopeless }
@@ -59,33 +57,37 @@ func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g 
 	if err := contractionorder.Walk(ctx, h, order, addStep); err != nil {
 		return nil, query.Cost{}, err
 	}
-	if !fits() {
+	if !fits() { // the walk has stopped early, so that m has a part of the cost only
 		cost, err := contractionorder.EvaluateOrder(ctx, h, order)
 		return nil, cost, err
 	}
+	t.chooseTables()
+	return t, m.Plan(), nil
+}
 
-	// The tables to read marginals from.
-	smallest := make([]float64, len(h.Dims)) // by index: the size of the table readFrom
-	for k, scope := range h.Edges {
+// chooseTables sets isUsed and readFrom, which is the smallest table of each index, and then isNeeded.
+func (t *tape) chooseTables() {
+	t.isUsed = make([]bool, len(t.h.Dims))
+	t.readFrom = slices.Repeat([]int{noTable}, len(t.h.Dims))
+	smallest := make([]float64, len(t.h.Dims)) // by index: the size of the table readFrom
+	for k, scope := range t.h.Edges {
 		size := t.size(k)
 		for _, i := range scope {
 			t.isUsed[i] = true
-			if g.marginals && h.Dims[i] > 1 && (t.readFrom[i] == noTable || size < smallest[i]) {
+			if t.marginals && t.h.Dims[i] > 1 && (t.readFrom[i] == noTable || size < smallest[i]) {
 				t.readFrom[i], smallest[i] = k, size
 			}
 		}
 	}
 
-	// The tables whose derivatives these and the wanted ones need.
-	isNeeded := make([]bool, len(h.Edges)) // by table of the expression
-	copy(isNeeded, g.wanted)
+	isNeeded := make([]bool, len(t.h.Edges)) // by table of the expression
+	copy(isNeeded, t.wanted)
 	for _, k := range t.readFrom {
 		if k != noTable {
 			isNeeded[k] = true
 		}
 	}
-	t.isNeeded = contractionorder.MarkOutputs(isNeeded, t.steps)
-	return t, m.Plan(), nil
+	t.isNeeded = contractionorder.MarkOutputs(isNeeded, t.steps) // and the outputs that are made of needed tables
 }
 
 // scope returns the indices of a table.
@@ -163,7 +165,7 @@ func (t *tape) backwardFlops(s *contractionorder.Step) float64 {
 }
 
 // planBothPasses returns the cost of the forward and the backward pass. A table lives until the backward pass has gone through the step
-// that made it, a derivative from the step that consumed its table to the one that made it.
+// that made it, a derivative from the step that consumed its table to the one that made it. Tables have 8 bytes an entry.
 func (t *tape) planBothPasses() query.Cost {
 	// Forward: nothing is released.
 	var m contractionorder.Meter
@@ -196,10 +198,8 @@ func (t *tape) planBothPasses() query.Cost {
 			liveEntries += t.size(k)
 			if isLeaf := k < len(t.h.Edges); isLeaf {
 				leafEntries += t.size(k)
-				for _, i := range t.h.Edges[k] {
-					if t.readFrom[i] == k {
-						plan.Flops += 2 * t.size(k)
-					}
+				for range t.marginalsOf(k) {
+					plan.Flops += 2 * t.size(k) // a product and a sum for each entry
 				}
 			}
 		}
@@ -209,6 +209,16 @@ func (t *tape) planBothPasses() query.Cost {
 	plan.Bytes += compiled.Bytes(t.h.Dims, t.steps)
 	plan.Flops, plan.Bytes = min(plan.Flops, maxPlan), min(plan.Bytes, maxPlan)
 	return plan
+}
+
+// marginalsOf returns the number of marginals that are read from a table of the expression.
+func (t *tape) marginalsOf(table int) (n int) {
+	for _, i := range t.h.Edges[table] {
+		if t.readFrom[i] == table {
+			n++
+		}
+	}
+	return n
 }
 
 // maxPlan stands for figures beyond float64, which JSON could not hold.

@@ -28,7 +28,8 @@ type worker struct {
 	offset   [2][]int          // by factor and slot: where the run of the factor begins in its list
 }
 
-// reset prepares the worker for the first block of the step of k.
+// reset prepares the worker for the first block of the step of k: all offsets are 0, no run is copied, and there are buffers for vectors
+// with an index list and, if there are more than two vectors, for products of vectors. Memory is used again.
 func (w *worker) reset(k *kernel) {
 	w.top = 0
 	w.scalars = append(w.scalars[:0], make([]int, len(k.scalars))...)
@@ -38,7 +39,7 @@ func (w *worker) reset(k *kernel) {
 	}
 	w.copied = w.copied[:0]
 	for v := range k.vectors {
-		w.copied = append(w.copied, [maxTerms]int{-1, -1, -1, -1})
+		w.copied = append(w.copied, [maxTerms]int{-1, -1, -1, -1}) // −1: no run is copied
 		if v == len(w.buffers) {
 			w.buffers = append(w.buffers, nil)
 		}
@@ -175,7 +176,7 @@ func (w *worker) addTerms(k *kernel, out []float64, n int, isFirst bool) {
 		a = w.product
 	}
 	switch {
-	case len(k.vectors) == 1:
+	case len(k.vectors) == 1: // as a matrix of one row: out = Σ weight · the run of a
 		loops.Panel(out, len(out), 1, len(out), weight, a, w.offset[0][:n], loops.Columns, isFirst)
 	case areOnes(weight):
 		loops.Blend(out, a, w.data(k, len(k.vectors)-1), w.offset[0][:n], w.offset[1][:n], isFirst)

@@ -84,20 +84,43 @@ func newCaseLeavesOnly(n Numbers) (t *CaseTree, ok bool) {
 	if e.Scale.IsZero() || e.Unfit != "" {
 		return nil, false
 	}
-
-	// The weights of the variables without observations, which all have to be 1.
 	template := &lower.Template{Dims: e.Dims, Scale: e.Scale}
+	if template.Weights, ok = onesOfVariables(n); !ok {
+		return nil, false
+	}
+	t = &CaseTree{net: n.Net}
+	t.addTables(n, template)
+
+	// A run multiplies Z by the network's scale as well, so the tree's is without it.
+	template.Scale = template.Scale.Div(n.Net.Scale)
+	t.Tree = &Tree{dims: e.Dims, scale: template.Scale}
+	if !t.addLeaves(template) {
+		return nil, false
+	}
+	t.placeWeights(template)
+	for len(t.first) < len(t.leaves) { // leaves of ones that placeWeights has added
+		t.first, t.exps = append(t.first, -1), append(t.exps, 0)
+	}
+	return t, len(t.leaves) > 0 && len(t.leaves) <= MaxLeaves
+}
+
+// onesOfVariables returns the weights of the variables without observations. ok is false unless all of them are 1.
+func onesOfVariables(n Numbers) (list []lower.Weights, ok bool) {
 	for v, variable := range n.Net.Variables {
 		weights := lower.LinkWeights(n.Net, variable.Link)
 		if slices.ContainsFunc(weights, func(w float64) bool { return w != 1 }) {
 			return nil, false
 		}
-		template.Weights = append(template.Weights, lower.Weights{Link: variable.Link, WithoutEvidence: weights, Index: e.Variables[v]})
+		list = append(list, lower.Weights{Link: variable.Link, WithoutEvidence: weights, Index: n.Expression.Variables[v]})
 	}
+	return list, true
+}
 
-	// The tables of the leaves, and where the derivatives of each begin. A table of ones over one index is the weights of a variable: it is
-	// left out if a table with wanted derivatives has the index.
-	t = &CaseTree{net: n.Net}
+// addTables adds the tables of the leaves to a template, each divided by a power of two that goes into the scale, and sets where the
+// derivatives of each begin. A table of ones over one index is the weights of a variable: it is left out if a table with wanted derivatives
+// has the index.
+func (t *CaseTree) addTables(n Numbers, template *lower.Template) {
+	e := n.Expression
 	isInWanted := make([]bool, len(e.Dims)) // by index: a table with wanted derivatives has it
 	for k, table := range e.Tables {
 		for _, i := range table.Scope {
@@ -114,24 +137,12 @@ func newCaseLeavesOnly(n Numbers) (t *CaseTree, ok bool) {
 			first = t.count
 			t.count += len(table.Data)
 		}
-		data := slices.Clone(table.Data) // divided by 2^exp, which is a factor of Z
-		exp := floats.Normalise(data).Exp
+		data := slices.Clone(table.Data)
+		exp := floats.Normalise(data).Exp // divides data by 2^exp
 		template.Scale = template.Scale.Mul(scaled.Make(1, exp))
 		template.Tables = append(template.Tables, sumproduct.Table{Scope: table.Scope, Data: data})
 		t.first, t.exps = append(t.first, first), append(t.exps, -exp)
 	}
-
-	// A run multiplies Z by the network's scale as well, so the tree's is without it.
-	template.Scale = template.Scale.Div(n.Net.Scale)
-	t.Tree = &Tree{dims: e.Dims, scale: template.Scale}
-	if !t.addLeaves(template) {
-		return nil, false
-	}
-	t.placeWeights(template)
-	for len(t.first) < len(t.leaves) { // leaves of ones that placeWeights has added
-		t.first, t.exps = append(t.first, -1), append(t.exps, 0)
-	}
-	return t, len(t.leaves) > 0 && len(t.leaves) <= MaxLeaves
 }
 
 // isOnes reports whether all entries of data are 1.
@@ -142,7 +153,7 @@ func isOnes(data []float64) bool {
 // addMerges adds the merges of a contraction tree with the best root (reroot), and returns the scopes of all tables.
 func (t *CaseTree) addMerges(tree contractionorder.Tree) (scopes [][]int) {
 	h := t.shape()
-	_, flops := planMerges(h, tree)
+	_, flops := planMerges(h, tree) // by table; they decide the root
 	p, _ := planMerges(h, reroot(tree, flops, t.leaves))
 	t.leaves = append(t.leaves, leaf{data: []float64{1}}) // the table of the single entry 1 that planMerges adds
 	t.first, t.exps = append(t.first, -1), append(t.exps, 0)
@@ -275,8 +286,8 @@ func (a *adder) computeBatch(batch []Case) (answers []Answer, isPrecise bool, er
 	if hasGradients {
 		isPrecise = a.sumGradients(answers) && isPrecise
 	}
-	used := lanes(1<<len(batch) - 1)
-	return answers, isPrecise && a.lossy&used == 0, a.ctx.Err()
+	lanesOfBatch := lanes(1<<len(batch) - 1) // the lanes behind have no case
+	return answers, isPrecise && a.lossy&lanesOfBatch == 0, a.ctx.Err()
 }
 
 // sumGradients sets a.gradient to the weighted sum of the gradients of ln Z in all lanes. It goes through the merges from the root, where
@@ -298,6 +309,7 @@ func (a *adder) sumGradients(answers []Answer) (isFinite bool) {
 			return false
 		}
 		if a.tree.isNeeded[out] {
+			// The derivatives by the left and by the right input, each from that by the output and from the other input.
 			isFinite = a.differentiate(answers, &z, m.flops, out, m.left, m.right, &p.toLeft) && isFinite
 			isFinite = a.differentiate(answers, &z, m.flops, out, m.right, m.left, &p.toRight) && isFinite
 			r.pool.put(r.derivatives[out].data)
@@ -328,10 +340,27 @@ func (a *adder) differentiate(
 	if !isLeaf {
 		return true
 	}
+	// Gradients are sums of products of an entry and its derivative, of which only the bounds are needed here.
 	r.lossy |= new(table).setProductBounds(&r.tables[input], &r.derivatives[input], len(r.leaves[input].data))
 	isFinite = a.addToGradient(input, z)
 	r.pool.put(r.derivatives[input].data)
 	return isFinite
+}
+
+// laneFactors returns weight/Z by lane, with the exponent of the derivative by a leaf, and 0 for lanes that do not count. isFinite
+// is false if a factor is beyond float64, or so small that digits are lost.
+func (a *adder) laneFactors(leaf int, z *[Lanes]scaled.Number) (factor [Lanes]float64, isFinite bool) {
+	isFinite = true
+	for lane := range a.queries {
+		if a.weight[lane] == 0 {
+			continue
+		}
+		x := scaled.Make(a.weight[lane], a.run.derivatives[leaf].exp[lane]+a.tree.exps[leaf]).Div(z[lane])
+		factor[lane] = math.Ldexp(x.Mant, int(max(-2000, min(2000, x.Exp)))) // beyond ±2000 the result is 0 or infinite anyway
+		isNormal := math.Abs(factor[lane]) >= math.SmallestNonzeroFloat64*(1<<53)
+		isFinite = isFinite && isNormal && !math.IsInf(factor[lane], 0)
+	}
+	return factor, isFinite
 }
 
 // addToGradient adds the derivatives by the entries of a leaf to a.gradient: the sum over the lanes of weight · ∂Z/∂entry / Z. z has Z by
@@ -345,18 +374,7 @@ func (a *adder) addToGradient(leaf int, z *[Lanes]scaled.Number) (isFinite bool)
 		}
 	}
 
-	isFinite = true
-	var factor [Lanes]float64 // by lane: weight/Z, with the exponent of the derivative
-	for lane := range a.queries {
-		if a.weight[lane] == 0 {
-			continue
-		}
-		x := scaled.Make(a.weight[lane], derivative.exp[lane]+a.tree.exps[leaf]).Div(z[lane])
-		factor[lane] = math.Ldexp(x.Mant, int(max(-2000, min(2000, x.Exp))))
-		isNormal := math.Abs(factor[lane]) >= math.SmallestNonzeroFloat64*(1<<53)
-		isFinite = isFinite && isNormal && !math.IsInf(factor[lane], 0)
-	}
-
+	factor, isFinite := a.laneFactors(leaf, z)
 	gradient := a.gradient[a.tree.first[leaf]:][:len(a.leaves[leaf].data)]
 	if !derivative.isWide {
 		for k, x := range derivative.data {

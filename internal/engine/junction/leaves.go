@@ -77,7 +77,7 @@ func (t *Tree) placeWeights(template *lower.Template) {
 		}
 		offset += len(variable.WithoutEvidence)
 		if w.dim > 1 {
-			if smallest[i] < 0 {
+			if smallest[i] < 0 { // no leaf has the index
 				smallest[i] = len(t.leaves)
 				t.leaves = append(t.leaves, leaf{scope: []int{i}, data: slices.Repeat([]float64{1}, w.dim)})
 			}

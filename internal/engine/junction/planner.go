@@ -50,7 +50,7 @@ func (p *planner) hasPrivateIndex(table int) bool {
 // a multiplication and an addition for each combination of values of the indices of both.
 func (p *planner) merge(left, right int) int {
 	union := slices.Concat(p.scopes[left], p.scopes[right])
-	for _, i := range union {
+	for _, i := range union { // uses: by index, the tables that are not merged yet
 		p.uses[i]--
 	}
 	slices.Sort(union)

@@ -38,22 +38,7 @@ type block struct{ out, a, b int }
 // listPositions finds the rows, columns, sums and blocks of the product, and lists where each is in the three tables.
 func (p *product) listPositions() {
 	dims, out, a, b := p.dims, p.out, p.a, p.b
-
-	// What each index is, by the tables that have it.
-	var common, rows, columns, sums []int
-	for _, i := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(out, a, b)))) {
-		inOut, inA, inB := slices.Contains(out, i), slices.Contains(a, i), slices.Contains(b, i)
-		switch {
-		case inOut && inA && inB:
-			common = append(common, i)
-		case inOut && inB:
-			columns = append(columns, i)
-		case inOut:
-			rows = append(rows, i)
-		default:
-			sums = append(sums, i)
-		}
-	}
+	common, rows, columns, sums := p.sortIndices()
 	p.isSwapped = sumproduct.Size(dims, rows) > sumproduct.Size(dims, columns)
 	if p.isSwapped {
 		a, b, rows, columns = b, a, columns, rows
@@ -62,12 +47,12 @@ func (p *product) listPositions() {
 	// Runs of neighbours are listed once, by their first entry.
 	common, p.blockRun = splitOffRun(dims, common, out, a, b)
 	p.columnRun = 1
-	if sumproduct.Size(dims, rows) < minPacked {
+	if sumproduct.Size(dims, rows) < minPacked { // else it is packed, which needs no runs (multiply)
 		columns, p.columnRun = splitOffRun(dims, columns, out, b)
 	}
 
-	stride := make([]int, len(dims))
-	// places lists, for all combinations of values of some indices, the positions in a table over scope at which all others are 0.
+	stride := make([]int, len(dims)) // by index, 0 between calls of places
+	// places lists, for all combinations of values of the indices in axes, the positions in a table over scope at which all others are 0.
 	places := func(scope, axes []int) []int {
 		sumproduct.Strides(stride, dims, scope)
 		list := sumproduct.Offsets(make([]int, 0, sumproduct.Size(dims, axes)), dims, axes, stride)
@@ -81,12 +66,30 @@ func (p *product) listPositions() {
 		ARows: places(a, rows), ASum: places(a, sums),
 		BColumns: places(b, columns), BSum: places(b, sums),
 	}
-	inOut, inA, inB := places(out, common), places(a, common), places(b, common)
-	p.blocks = make([]block, len(inOut))
-	for k := range inOut {
-		p.blocks[k] = block{inOut[k], inA[k], inB[k]}
+	outPlaces, aPlaces, bPlaces := places(out, common), places(a, common), places(b, common)
+	p.blocks = make([]block, len(outPlaces))
+	for k := range p.blocks {
+		p.blocks[k] = block{outPlaces[k], aPlaces[k], bPlaces[k]}
 	}
 	p.terms = len(p.single.ASum)
+}
+
+// sortIndices divides the indices of the three tables by what they are in the product (product), each group in ascending sequence.
+func (p *product) sortIndices() (common, rows, columns, sums []int) {
+	for _, i := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.out, p.a, p.b)))) {
+		isInOut, isInA, isInB := slices.Contains(p.out, i), slices.Contains(p.a, i), slices.Contains(p.b, i)
+		switch {
+		case isInOut && isInA && isInB:
+			common = append(common, i)
+		case isInOut && isInB:
+			columns = append(columns, i)
+		case isInOut:
+			rows = append(rows, i)
+		default:
+			sums = append(sums, i)
+		}
+	}
+	return common, rows, columns, sums
 }
 
 // longRun is the number of neighbouring entries from which a loop over them takes less time than one by one.

@@ -295,7 +295,8 @@ func (r *run) multiply(out, a, b *table, p *product) {
 	out.data = r.pool.get(p.size() * r.laneCount())
 	r.lossy |= out.setProductBounds(a, b, p.terms)
 	if r.isWide {
-		p.multiplyWide(out.data, r.wideData(a, 0), r.wideData(b, 1))
+		const first, second = 0, 1 // wideData has a buffer for each operand
+		p.multiplyWide(out.data, r.wideData(a, first), r.wideData(b, second))
 	} else {
 		p.multiply(&r.matrix, out.data, a.data, b.data)
 	}
@@ -333,7 +334,7 @@ func (r *run) computeLeaf(k int) {
 		r.multiplyWeights(&t, &r.weights[v])
 	}
 	for lane := range Lanes {
-		if t.low[lane] < minLow {
+		if t.low[lane] < minLow { // digits may be lost
 			r.lossy |= 1 << lane
 		}
 	}
@@ -367,11 +368,11 @@ func (r *run) multiplyWeights(t *table, w *weights) {
 	}
 
 	// Multiply. The index has each value k for w.stride entries in a row, and an entry has a number for each lane.
-	for at := 0; at < len(t.data); {
+	for entry := 0; entry < len(t.data); {
 		for k := range w.dim {
-			for end := at + w.stride*n; at < end; at += n {
+			for end := entry + w.stride*n; entry < end; entry += n {
 				for lane := range n {
-					t.data[at+lane] *= r.laneWeights[lane*w.dim+k]
+					t.data[entry+lane] *= r.laneWeights[lane*w.dim+k]
 				}
 			}
 		}
@@ -430,6 +431,7 @@ func (r *run) differentiate(answers []Answer, flops float64, out, input, sibling
 		}
 	}
 	if input < len(r.leaves) {
+		// Marginals are sums of products of an entry and its derivative, of which only the bounds are needed here.
 		r.lossy |= new(table).setProductBounds(&r.tables[input], &r.derivatives[input], len(r.leaves[input].data))
 		for lane, q := range r.queries {
 			if q.Marginals != nil {
@@ -498,10 +500,11 @@ func (r *run) readMarginals(lane, leaf int) {
 	}
 }
 
-// computeBase computes all tables without evidence and stores them in t.base. ok is false if digits may be lost.
+// computeBase computes all tables without evidence and stores them in t.base. ok is false if digits may be lost. Its run does not go back
+// to the free ones, since t.base keeps the run's tables.
 func (t *Tree) computeBase(net *btn.Network) (ok bool) {
 	r := t.getRun()
-	r.queries = []Query{{Net: net}}
+	r.queries = []Query{{Net: net}} // one, in lane 0
 	for k := range t.leaves {
 		r.computeLeaf(k)
 	}

@@ -85,7 +85,7 @@ func layOutTree(net *btn.Network, tree contractionorder.Tree) (t *Tree, scopes [
 		return nil, nil, false
 	}
 	h := t.shape()
-	_, flops := planMerges(h, tree)
+	_, flops := planMerges(h, tree) // by table; they decide the root
 	p, _ := planMerges(h, reroot(tree, flops, t.leaves))
 	t.leaves = append(t.leaves, leaf{data: []float64{1}}) // the table of the single entry 1 that planMerges adds
 	t.merges = p.merges
@@ -97,15 +97,15 @@ const MaxLeaves = 1 << 14
 
 // newLeavesOnly returns a tree that has its leaves and the weights of its variables, and no merges. ok is false as in Shape.
 func newLeavesOnly(net *btn.Network) (t *Tree, ok bool) {
-	apart, ok := lower.NewTemplate(context.Background(), net)
+	template, ok := lower.NewTemplate(context.Background(), net)
 	if !ok {
 		return nil, false
 	}
-	t = &Tree{dims: apart.Dims, scale: apart.Scale}
-	if !t.addLeaves(apart) {
+	t = &Tree{dims: template.Dims, scale: template.Scale}
+	if !t.addLeaves(template) {
 		return nil, false
 	}
-	t.placeWeights(apart)
+	t.placeWeights(template)
 	return t, len(t.leaves) > 0 && len(t.leaves) <= MaxLeaves
 }
 
@@ -153,9 +153,9 @@ func planMerges(h contractionorder.Hypergraph, tree contractionorder.Tree) (p *p
 	}
 	flops = make([]float64, leaves)
 	for _, m := range tree.Merges {
-		earlier := p.flops
+		flopsBefore := p.flops
 		planned = append(planned, p.merge(planned[m[0]], planned[m[1]]))
-		flops = append(flops, p.flops-earlier)
+		flops = append(flops, p.flops-flopsBefore)
 	}
 	return p, flops
 }

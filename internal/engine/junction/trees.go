@@ -47,12 +47,13 @@ func (t *Trees) Compiled(net *btn.Network, tree contractionorder.Tree) (*Tree, b
 	key := treeKey{weak.Make(net), hashMerges(tree)}
 	entry, ok := t.cache.Get(key)
 	if !ok {
-		entry = t.cache.Add(key, &compilation{merges: tree.Merges}, 0)
+		const noBytesYet = 0 // Resize sets the bytes
+		entry = t.cache.Add(key, &compilation{merges: tree.Merges}, noBytesYet)
 	}
 	if !slices.Equal(entry.merges, tree.Merges) { // another tree with the same hash
 		return Compile(net, tree)
 	}
-	entry.once.Do(func() {
+	entry.once.Do(func() { // other goroutines that want the tree wait here
 		if compiled, ok := Compile(net, tree); ok {
 			entry.tree = compiled
 			t.cache.Resize(key, compiled.bytes())

@@ -66,65 +66,96 @@ func (p *Plan) entries(k, r int) float64 {
 // BoundLeastSum bounds the least sum of cost functions from below. The plan is for functions of their scopes. It returns nil if costs are
 // too large for sums in 63 bits. The only error is the context's, which is looked at once per product. Cost: LeastWork and LeastBytes.
 func BoundLeastSum(ctx context.Context, functions []Costs, p *Plan) (*LowerBound, error) {
-	b := &LowerBound{Tables: slices.Clone(functions), Messages: make([][]int, len(p.buckets))}
-	lowest := 0.0 // a lower bound of all partial sums: the sum of the least costs of all tables, if they are below 0
-	addLowest := func(costs []int64) {
-		if len(costs) > 0 {
-			lowest += min(0, float64(slices.Min(costs)))
-		}
+	s := leastSum{
+		plan: p, bound: &LowerBound{Tables: slices.Clone(functions), Messages: make([][]int, len(p.buckets))},
 	}
 	for _, f := range functions {
-		addLowest(f.Values)
+		s.noteLeast(f.Values)
 		if len(f.Scope) == 0 {
-			b.Bound = min(b.Bound+f.Values[0], Forbidden)
+			s.addToBound(f.Values[0])
 		}
 	}
-
-	for k, minis := range p.buckets {
-		// The sums of the mini-buckets' tables.
-		products := make([][]int64, len(minis))
-		for r := range minis {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			products[r] = make([]int64, sumproduct.Size(p.dims, minis[r].scope))
-			for _, t := range minis[r].tables {
-				addCosts(products[r], minis[r].scope, b.Tables[t].Scope, p.dims, b.Tables[t].Values)
-			}
+	for k := range p.buckets {
+		products, err := s.addUp(ctx, k)
+		if err != nil {
+			return nil, err
 		}
-
-		// The moves, which tighten the bound.
-		for range sweeps(p.moves[k]) {
-			for _, m := range p.moves[k] {
-				if err := ctx.Err(); err != nil {
-					return nil, err
-				}
-				for _, moved := range equalise(m, minis, products, p.dims) {
-					addLowest(moved)
-				}
-			}
+		if err := s.tighten(ctx, k, products); err != nil {
+			return nil, err
 		}
-
-		// The messages: the minimum over the index, which is the last and fastest one of each product.
-		d := p.dims[p.Order[k]]
-		for r := range minis {
-			scope := minis[r].scope
-			message := make([]int64, len(products[r])/d)
-			for m := range message {
-				message[m] = slices.Min(products[r][m*d:][:d])
-			}
-			addLowest(message)
-			b.Messages[k] = append(b.Messages[k], len(b.Tables))
-			b.Tables = append(b.Tables, Costs{scope[:len(scope)-1], message})
-			if len(scope) == 1 {
-				b.Bound = min(b.Bound+message[0], Forbidden)
-			}
-		}
-		if -lowest > Forbidden/4 {
+		s.sendMessages(k, products)
+		if -s.lowest > Forbidden/4 { // chosen: far from the sums up to Forbidden/2, which are exact
 			return nil, nil
 		}
 	}
-	return b, nil
+	return s.bound, nil
+}
+
+// leastSum is the state of a run of BoundLeastSum.
+type leastSum struct {
+	plan   *Plan
+	bound  *LowerBound // so far
+	lowest float64     // a lower bound of all partial sums: the sum of the least costs of all tables, where they are below 0
+}
+
+// noteLeast lowers s.lowest by the least cost of a table, if it is below 0.
+func (s *leastSum) noteLeast(costs []int64) {
+	if len(costs) > 0 {
+		s.lowest += min(0, float64(slices.Min(costs)))
+	}
+}
+
+// addToBound adds the cost of a table without indices to the bound.
+func (s *leastSum) addToBound(cost int64) { s.bound.Bound = min(s.bound.Bound+cost, Forbidden) }
+
+// addUp returns, for each mini-bucket at position k of the order, the sum of its tables.
+func (s *leastSum) addUp(ctx context.Context, k int) ([][]int64, error) {
+	minis, dims := s.plan.buckets[k], s.plan.dims
+	products := make([][]int64, len(minis))
+	for r := range minis {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		products[r] = make([]int64, sumproduct.Size(dims, minis[r].scope))
+		for _, t := range minis[r].tables {
+			addCosts(products[r], minis[r].scope, s.bound.Tables[t].Scope, dims, s.bound.Tables[t].Values)
+		}
+	}
+	return products, nil
+}
+
+// tighten moves costs between the products at position k, which tightens the bound and leaves the sum of the products as it is.
+func (s *leastSum) tighten(ctx context.Context, k int, products [][]int64) error {
+	for range sweeps(s.plan.moves[k]) { // twice, or once for a single move
+		for _, m := range s.plan.moves[k] {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			for _, moved := range equalise(m, s.plan.buckets[k], products, s.plan.dims) {
+				s.noteLeast(moved)
+			}
+		}
+	}
+	return nil
+}
+
+// sendMessages minimises the products at position k over the index there, which is the last and fastest one of each product. The results
+// are messages, new tables for later positions. A message without indices goes into the bound.
+func (s *leastSum) sendMessages(k int, products [][]int64) {
+	d := s.plan.dims[s.plan.Order[k]]
+	for r, product := range products {
+		message := make([]int64, len(product)/d)
+		for m := range message {
+			message[m] = slices.Min(product[m*d:][:d])
+		}
+		s.noteLeast(message)
+		scope := s.plan.buckets[k][r].scope
+		s.bound.Messages[k] = append(s.bound.Messages[k], len(s.bound.Tables))
+		s.bound.Tables = append(s.bound.Tables, Costs{scope[:len(scope)-1], message})
+		if len(scope) == 1 {
+			s.addToBound(message[0])
+		}
+	}
 }
 
 // addCosts adds the costs of a table over subscope to those of a product over scope, which has the indices of subscope and others. Sums are
@@ -146,42 +177,50 @@ func addCosts(product []int64, scope, subscope, dims []int, costs []int64) {
 // values of the indices m.shared, up to a remainder that the first one gets. It returns the costs that it has added to each product; they
 // add up to 0. A combination that one product forbids becomes forbidden in all.
 func equalise(m move, minis []mini, products [][]int64, dims []int) (moved [][]int64) {
-	// The least cost of each product for each combination of values.
-	combinations := sumproduct.Size(dims, m.shared)
-	least := make([][]int64, len(m.between))
+	moved = make([][]int64, len(m.between)) // the least costs, which replaceByMoves replaces
 	for j, r := range m.between {
-		least[j] = slices.Repeat([]int64{Forbidden}, combinations)
-		walkBlocks(minis[r].scope, m.shared, dims, func(first, base int, offsets []int) {
-			block, minima := products[r][first:first+len(offsets)], least[j][base:]
-			for i, offset := range offsets {
-				minima[offset] = min(minima[offset], block[i])
-			}
-		})
+		moved[j] = leastCosts(products[r], minis[r].scope, m.shared, dims)
 	}
-
-	// Their mean less each least cost is moved, in the same memory.
-	moved = least
-	count := int64(len(moved))
-	for a := range combinations {
-		mean, remainder, isPossible := int64(0), int64(0), true // the sum of the least costs is count·mean + remainder
-		for j := range least {
-			mean += least[j][a] / count
-			remainder += least[j][a] % count
-			isPossible = isPossible && least[j][a] < Forbidden
-		}
-		for j := range moved {
-			switch {
-			case !isPossible:
-				moved[j][a] = Forbidden
-			case j == 0:
-				moved[j][a] = mean + remainder - least[j][a]
-			default:
-				moved[j][a] = mean - least[j][a]
-			}
-		}
-	}
+	replaceByMoves(moved)
 	for j, r := range m.between {
 		addCosts(products[r], minis[r].scope, m.shared, dims, moved[j])
 	}
 	return moved
+}
+
+// leastCosts returns the least cost of a product over scope for each combination of values of the indices in subscope.
+func leastCosts(product []int64, scope, subscope, dims []int) []int64 {
+	least := slices.Repeat([]int64{Forbidden}, sumproduct.Size(dims, subscope))
+	walkBlocks(scope, subscope, dims, func(first, base int, offsets []int) {
+		block, minima := product[first:first+len(offsets)], least[base:]
+		for i, offset := range offsets {
+			minima[offset] = min(minima[offset], block[i])
+		}
+	})
+	return least
+}
+
+// replaceByMoves replaces the least costs of products by what has to be added to each to make them equal: their mean, less the least cost
+// itself. The first product gets the remainder, by which the mean of integers is too small. costs is by product and combination. If one
+// product forbids a combination, Forbidden is added to all.
+func replaceByMoves(costs [][]int64) {
+	count := int64(len(costs))
+	for a := range costs[0] {
+		mean, remainder, isPossible := int64(0), int64(0), true // the sum of the least costs is count·mean + remainder
+		for j := range costs {
+			mean += costs[j][a] / count
+			remainder += costs[j][a] % count
+			isPossible = isPossible && costs[j][a] < Forbidden
+		}
+		for j := range costs {
+			switch {
+			case !isPossible:
+				costs[j][a] = Forbidden
+			case j == 0:
+				costs[j][a] = mean + remainder - costs[j][a]
+			default:
+				costs[j][a] = mean - costs[j][a]
+			}
+		}
+	}
 }

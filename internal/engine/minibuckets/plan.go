@@ -36,6 +36,12 @@ type Plan struct {
 	moves   [][]move // by position in the order: the exchanges between its mini-buckets, in their sequence
 }
 
+// entryWork and tableWork are the work of Run per entry of a product, and per entry and table of the mini-bucket, flops. Measured (Plan).
+const (
+	entryWork = 60
+	tableWork = 6
+)
+
 // drawWork is the work of a draw per table and value, flops. Chosen: about ten nanoseconds.
 const drawWork = 30
 
@@ -72,16 +78,17 @@ func listMoves(minis []mini, lastMini []int) (moves []move) {
 		for _, j := range minis[r].scope {
 			lastMini[j] = r
 		}
-		for q, count := 0, 0; q < r && count < maxMoves; q++ {
-			shared := 0
-			for _, j := range minis[q].scope {
+		pairs := 0 // moves between r and an earlier mini-bucket
+		for earlier := 0; earlier < r && pairs < maxMoves; earlier++ {
+			sharedIndices := 0
+			for _, j := range minis[earlier].scope {
 				if lastMini[j] == r {
-					shared++
+					sharedIndices++
 				}
 			}
-			if shared > len(common) {
-				moves = append(moves, move{[]int{q, r}, intersect(minis[q].scope, minis[r].scope)})
-				count++
+			if sharedIndices > len(common) {
+				moves = append(moves, move{between: []int{earlier, r}, shared: intersect(minis[earlier].scope, minis[r].scope)})
+				pairs++
 			}
 		}
 	}
@@ -91,7 +98,7 @@ func listMoves(minis []mini, lastMini []int) (moves []move) {
 			lastMini[j] = -1
 		}
 	}
-	return append(moves, move{everyMini, common})
+	return append(moves, move{between: everyMini, shared: common})
 }
 
 // sweeps returns how often Run goes through the moves of an index: twice, or once if the only move is that between all, which a second one
@@ -119,7 +126,7 @@ func NewPlan(h contractionorder.Hypergraph, order []int, limit float64) (*Plan, 
 	for _, scope := range h.Edges {
 		b.addTable(scope)
 	}
-	lastMini := slices.Repeat([]int{-1}, len(h.Dims))
+	lastMini := slices.Repeat([]int{-1}, len(h.Dims)) // scratch of listMoves
 	for k, i := range order {
 		minis, sizes := b.divide(b.buckets[k], limit)
 
@@ -128,8 +135,8 @@ func NewPlan(h contractionorder.Hypergraph, order []int, limit float64) (*Plan, 
 			m := &minis[r]
 			m.scope = append(slices.DeleteFunc(m.scope, func(j int) bool { return j == i }), i)
 			b.addTable(m.scope[:len(m.scope)-1])
-			p.Flops += sizes[r] * float64(60+6*len(m.tables))
-			p.Bytes += 8 * sizes[r] / float64(h.Dims[i])
+			p.Flops += sizes[r] * float64(entryWork+tableWork*len(m.tables))
+			p.Bytes += 8 * sizes[r] / float64(h.Dims[i]) // of the message, in float64
 		}
 		if len(minis) > 1 {
 			p.Split++
@@ -195,7 +202,7 @@ func (b *planning) addTable(scope []int) {
 	first := len(b.buckets)
 	for _, i := range scope {
 		t.entries *= float64(b.dims[i])
-		t.bits |= bit(i, b.dims)
+		t.bits |= bit(i, b.dims) // a quick test of common indices
 		first = min(first, b.position[i])
 	}
 	if first < len(b.buckets) {

@@ -95,47 +95,31 @@ func (b *Bound) loadTables(e *sumproduct.Expression) {
 }
 
 // eliminate sums the index at position k of the order out of the products of its mini-buckets, each with its weight in Hölder's inequality,
-// and appends the messages that come out to b.tables. Messages without indices are added to b.Ln.
-//
-// For a bound from above (below = 0) the n mini-buckets have equal weights. For one from below, the first has the weight 1 + (n−1)·below
-// and all others −below.
+// and appends the messages that come out to b.tables. Messages without indices are added to b.Ln. below is that of Run.
 func (b *Bound) eliminate(ctx context.Context, k int, below float64) error {
 	p, i := b.plan, b.plan.Order[k]
 	minis, totalWeight := p.buckets[k], 1.0
 	if p.Maximal != nil && p.Maximal[i] {
 		totalWeight = maximumWeight
 	}
-	if len(minis) == 0 {
+	if len(minis) == 0 { // no table has the index: the sum of 1 over its values
 		b.Ln += totalWeight * math.Log(float64(p.dims[i]))
 		return nil
 	}
 
-	// Weights and products.
 	weighted := make([]weightedMini, len(minis))
 	b.minis[k] = weighted
-	products := make([][]float64, len(minis))
+	products := make([][]float64, len(minis)) // in logarithms
 	for r := range minis {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		weighted[r].weight = totalWeight / float64(len(minis))
-		if below > 0 {
-			if weighted[r].weight = -below; r == 0 {
-				weighted[r].weight = 1 + below*float64(len(minis)-1)
-			}
-		}
+		weighted[r].weight = hoelderWeight(r, len(minis), totalWeight, below)
 		products[r] = b.product(&minis[r])
 	}
-
-	// Moment matching, which tightens a bound from above.
 	if below == 0 {
-		for range sweeps(p.moves[k]) {
-			for _, m := range p.moves[k] {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				b.match(k, m, products)
-			}
+		if err := b.matchMoments(ctx, k, products); err != nil {
+			return err
 		}
 	}
 
@@ -146,6 +130,31 @@ func (b *Bound) eliminate(ctx context.Context, k int, below float64) error {
 		b.tables = append(b.tables, message)
 		if len(message.scope) == 0 {
 			b.Ln += message.ln[0]
+		}
+	}
+	return nil
+}
+
+// hoelderWeight returns the weight of mini-bucket r of n. For a bound from above (below = 0) all have equal weights, which add up to total.
+// For one from below, the first has the weight 1 + (n−1)·below and all others −below, which add up to 1.
+func hoelderWeight(r, n int, total, below float64) float64 {
+	switch {
+	case below > 0 && r == 0:
+		return 1 + below*float64(n-1)
+	case below > 0:
+		return -below
+	}
+	return total / float64(n)
+}
+
+// matchMoments moves factors between the products at position k of the order (match), which tightens a bound from above.
+func (b *Bound) matchMoments(ctx context.Context, k int, products [][]float64) error {
+	for range sweeps(b.plan.moves[k]) {
+		for _, m := range b.plan.moves[k] {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			b.match(k, m, products)
 		}
 	}
 	return nil
@@ -320,22 +329,22 @@ func (b *Bound) Draw(r *rand.Rand, x []int, e *sumproduct.Expression) (ln float6
 // everywhere. Cost: DrawWork.
 func (b *Bound) DrawLast(r *rand.Rand, x []int, first int) (lnq float64) {
 	dims := b.plan.dims
-	p := make([]float64, 0, 8)
+	p := make([]float64, 0, 8) // the memory of the distributions
 	for k := len(b.plan.Order) - 1; k >= first; k-- {
 		i := b.plan.Order[k]
 		p = b.conditional(k, x, p[:0])
-		u := r.Float64()
-		drawn := 0 // the last possible value if rounding leaves u at 0 or more
+		threshold := r.Float64()
+		value := 0 // the first whose probabilities up to it exceed the threshold; by rounding it may be the last possible one
 		for a := range dims[i] {
 			if p[a] > 0 {
-				drawn = a
-				if u -= p[a]; u < 0 {
+				value = a
+				if threshold -= p[a]; threshold < 0 {
 					break
 				}
 			}
 		}
-		x[i] = drawn
-		lnq += math.Log(p[drawn])
+		x[i] = value
+		lnq += math.Log(p[value])
 	}
 	return lnq
 }
@@ -408,7 +417,7 @@ func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 				lnRatio += t.ln[positionIn(t.scope, dims, x)]
 			}
 			if math.IsInf(lnMessage, -1) {
-				lnRatio = 0 // no value is possible there: any will do, its weight is 0
+				lnRatio = 0 // ∞ − ∞: the state has weight 0, so that any distribution will do
 			}
 			q := m.weight * math.Exp(lnRatio/m.weight)
 			p[a] += q

@@ -73,18 +73,20 @@ func Find(ctx context.Context, e *sumproduct.Expression, starts ...[]int) ([]Mod
 	if err != nil {
 		return nil, err
 	}
-	c, found, err := ascend(ctx, e, r, append(slices.Clip(starts), grown...))
+	c, maxima, err := ascend(ctx, e, r, append(slices.Clip(starts), grown...))
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(found, func(a, b Mode) int { return cmp.Compare(b.mass(), a.mass()) })
+	slices.SortStableFunc(maxima, func(a, b Mode) int { return cmp.Compare(b.mass(), a.mass()) })
 	var modes []Mode
-	for _, m := range found {
+	for _, m := range maxima {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if n := len(modes); n == MaxModes || n >= alwaysKept && m.mass() < modes[0].mass()-massRange {
-			break // all further ones are smaller
+		isFull := len(modes) == MaxModes
+		isTooSmall := len(modes) >= alwaysKept && m.mass() < modes[0].mass()-massRange // masses are logarithms
+		if isFull || isTooSmall {
+			break // and so are all further ones
 		}
 		isNearLarger := slices.ContainsFunc(modes, func(larger Mode) bool { return areNear(larger.State, m.State) })
 		if !isNearLarger && c.isStable(&m, r) {
@@ -94,7 +96,7 @@ func Find(ctx context.Context, e *sumproduct.Expression, starts ...[]int) ([]Mod
 	return modes, nil
 }
 
-// LowerBound returns a lower bound on ln Z in nats: the largest LnAround of the maxima. If all maxima have weight 0, repaired states take
+// LowerBound returns a lower bound on ln Z in nats: the largest LnAround of the maxima. If all maxima have weight 0, a repaired state takes
 // their place. It returns −Inf if none can be repaired. Errors and cost: as Find.
 func LowerBound(ctx context.Context, e *sumproduct.Expression) (float64, error) {
 	below := math.Inf(-1)
@@ -103,12 +105,29 @@ func LowerBound(ctx context.Context, e *sumproduct.Expression) (float64, error) 
 		return below, err
 	}
 	r := newRand()
-	c, found, err := ascend(ctx, e, r, grown)
+	c, maxima, err := ascend(ctx, e, r, grown)
+	if err != nil {
+		return below, err
+	}
+	if len(maxima) == 0 {
+		m, ok, err := c.repairedMode(ctx, r)
+		if !ok {
+			return below, err
+		}
+		maxima = append(maxima, m)
+	}
+	for _, m := range maxima {
+		below = max(below, m.LnAround)
+	}
+	return below, nil
+}
 
-	// Without a maximum of positive weight, repair states until one succeeds.
-	for k := 0; k < tries/2 && len(found) == 0 && err == nil; k++ {
-		if err = ctx.Err(); err != nil {
-			break
+// repairedMode repairs the state and climbs from there. If that fails, it tries random states, half as many as there are tries of a search.
+// ok is false if all fail, or if the context ends; then err is its error.
+func (c *climber) repairedMode(ctx context.Context, r *rand.Rand) (m Mode, ok bool, err error) {
+	for k := range tries / 2 {
+		if err := ctx.Err(); err != nil {
+			return Mode{}, false, err
 		}
 		if !c.repair(r) {
 			c.setRandom(r, k)
@@ -120,18 +139,14 @@ func LowerBound(ctx context.Context, e *sumproduct.Expression) (float64, error) 
 			copy(c.state, repaired)
 			c.locate()
 		}
-		found = append(found, c.mode())
+		return c.mode(), true, nil
 	}
-
-	for _, m := range found {
-		below = max(below, m.LnAround)
-	}
-	return below, err
+	return Mode{}, false, nil
 }
 
 // ascend returns the maxima of positive weight, each once, that ascents from the given starts and from random states find. Every second
 // ascent visits the indices by their number of tables, fewest first, the others in random order. c is at the end of the last ascent.
-func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts [][]int) (c *climber, found []Mode, err error) {
+func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts [][]int) (c *climber, maxima []Mode, err error) {
 	if e.Signed() {
 		return nil, nil, fault.New(fault.Unsupported, "modes: an entry is below 0")
 	}
@@ -153,12 +168,12 @@ func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts 
 			c.sortByDegree(order)
 		}
 		c.climb(order)
-		isKnown := slices.ContainsFunc(found, func(m Mode) bool { return slices.Equal(m.State, c.state) })
+		isKnown := slices.ContainsFunc(maxima, func(m Mode) bool { return slices.Equal(m.State, c.state) })
 		if !isKnown && !c.isForbidden() {
-			found = append(found, c.mode())
+			maxima = append(maxima, c.mode())
 		}
 	}
-	return c, found, nil
+	return c, maxima, nil
 }
 
 // isStable reports whether a maximum is a mode and no accident of a nearly constant product. It is if at least 1/firmPart of the indices
@@ -252,23 +267,28 @@ func newClimber(e *sumproduct.Expression) *climber {
 			c.places[i] = append(c.places[i], place{t, stride})
 			stride *= e.Dims[i]
 		}
-		ln, least := make([]float64, len(table.Data)), math.Inf(1) // least is the least logarithm of a positive entry
-		for k, x := range table.Data {
-			if ln[k] = floats.Ln(x); x > 0 {
-				least = min(least, ln[k])
-			}
-		}
-		if math.IsInf(least, 1) {
-			least = 0
-		}
-		for k, x := range table.Data {
-			if x == 0 {
-				ln[k] = least - hardness
-			}
-		}
-		c.lnTables = append(c.lnTables, ln)
+		c.lnTables = append(c.lnTables, softLogarithms(table.Data))
 	}
 	return c
+}
+
+// softLogarithms returns the logarithms of entries. An entry of 0 counts as e^-hardness times the least positive one.
+func softLogarithms(entries []float64) []float64 {
+	ln, least := make([]float64, len(entries)), math.Inf(1) // least: the least logarithm of a positive entry
+	for k, x := range entries {
+		if ln[k] = floats.Ln(x); x > 0 {
+			least = min(least, ln[k])
+		}
+	}
+	if math.IsInf(least, 1) { // no entry is positive
+		least = 0
+	}
+	for k, x := range entries {
+		if x == 0 {
+			ln[k] = least - hardness
+		}
+	}
+	return ln
 }
 
 // setRandom draws a random state. The index with the most tables takes its values in turn instead, by the number of the try.
@@ -353,8 +373,8 @@ func (c *climber) scores(i int) []float64 {
 
 // isForbidden reports whether some table has an entry of 0 at the state.
 func (c *climber) isForbidden() bool {
-	for t, at := range c.positions {
-		if c.expression.Tables[t].Data[at] == 0 {
+	for t, position := range c.positions {
+		if c.expression.Tables[t].Data[position] == 0 {
 			return true
 		}
 	}
@@ -364,49 +384,56 @@ func (c *climber) isForbidden() bool {
 // mode returns the state as a Mode. LnAround is ln of the weight summed over all values of a set of indices, no two of which share a table,
 // so that each sum is a factor. The set is chosen greedily: the index that gains most by being summed out comes first.
 func (c *climber) mode() Mode {
-	// The weight, and the sum of the sizes of its logarithms, which bounds the rounding.
 	m := Mode{State: slices.Clone(c.state), Ln: c.expression.Scale.LogAbs()}
-	magnitude := 1 + math.Abs(m.Ln)
-	for t, at := range c.positions {
-		ln := c.lnTables[t][at]
+	magnitude := 1 + math.Abs(m.Ln) // the sum of the sizes of the logarithms, by which the rounding is bounded
+	for t, position := range c.positions {
+		ln := c.lnTables[t][position]
 		m.Ln += ln
 		magnitude += 1 + math.Abs(ln)
 	}
 
-	// Conditional distributions, and what each index gains.
-	byGain := make([]int, len(c.state))   // the indices, the largest gain first
 	gain := make([]float64, len(c.state)) // by index: how much ln of the weight grows if it is summed out
 	for i := range c.state {
 		m.Conditionals = append(m.Conditionals, c.conditional(i))
-		byGain[i], gain[i] = i, -math.Log(m.Conditionals[i][c.state[i]])
+		gain[i] = -math.Log(m.Conditionals[i][c.state[i]])
 	}
-	slices.SortStableFunc(byGain, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
-
-	// The sums, less the rounding.
-	hasSummedIndex := make([]bool, len(c.expression.Tables)) // by table
 	m.LnAround = m.Ln - slack*magnitude
-	for _, i := range byGain {
-		if slices.ContainsFunc(c.places[i], func(p place) bool { return hasSummedIndex[p.table] }) {
-			continue
-		}
-		for _, p := range c.places[i] {
-			hasSummedIndex[p.table] = true
-		}
+	for _, i := range c.separateIndices(gain) {
 		m.LnAround += gain[i]
 	}
 	return m
 }
 
+// separateIndices returns indices no two of which share a table, the largest gain first.
+func (c *climber) separateIndices(gain []float64) (separate []int) {
+	byGain := make([]int, len(gain)) // all indices, the largest gain first
+	for i := range byGain {
+		byGain[i] = i
+	}
+	slices.SortStableFunc(byGain, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
+	isTaken := make([]bool, len(c.expression.Tables)) // by table: one of its indices is in the list
+	for _, i := range byGain {
+		if slices.ContainsFunc(c.places[i], func(p place) bool { return isTaken[p.table] }) {
+			continue
+		}
+		for _, p := range c.places[i] {
+			isTaken[p.table] = true
+		}
+		separate = append(separate, i)
+	}
+	return separate
+}
+
 // conditional returns the distribution of index i given the values of all others. Values that a table forbids have probability 0.
 func (c *climber) conditional(i int) []float64 {
-	p := slices.Clone(c.scores(i))
+	p := slices.Clone(c.scores(i)) // by value: ln of the weight, up to a constant, without the entries that are 0
 	for a := range p {
 		if c.countForbidding(i, a) > 0 {
 			p[a] = math.Inf(-1)
 		}
 	}
 	top, total := slices.Max(p), 0.0
-	for a := range p {
+	for a := range p { // probabilities in place of logarithms
 		p[a] = math.Exp(p[a] - top)
 		total += p[a]
 	}

@@ -50,19 +50,19 @@ func Phases(ctx context.Context, e *sumproduct.Expression, limit int) ([]Phase, 
 	if err != nil {
 		return nil, err
 	}
-	_, found, err := ascend(ctx, e, newRand(), grown)
+	_, maxima, err := ascend(ctx, e, newRand(), grown)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(found, func(a, b Mode) int { return cmp.Compare(b.mass(), a.mass()) })
+	slices.SortStableFunc(maxima, func(a, b Mode) int { return cmp.Compare(b.mass(), a.mass()) })
 	var distinct []Mode // maxima that are not near one of larger mass
 	var phases []Phase
-	for _, m := range found {
+	for _, m := range maxima {
 		if slices.ContainsFunc(distinct, func(larger Mode) bool { return larger.hasNearSurroundings(&m) }) {
 			continue
 		}
 		distinct = append(distinct, m)
-		isEquivalent := func(p Phase) bool {
+		isEquivalent := func(p Phase) bool { // the same by a symmetry of the model, as far as the numbers tell
 			return isEqualUpToRounding(p.Ln, m.Ln) && isEqualUpToRounding(p.mass(), m.mass()) && isEqualUpToRounding(p.LnAround, m.LnAround)
 		}
 		k := slices.IndexFunc(phases, isEquivalent)

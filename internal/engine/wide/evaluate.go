@@ -38,7 +38,7 @@ func evaluate[T any, F field[T]](ctx context.Context, p *plan, n *network, f F) 
 			return Result{}, err
 		}
 	}
-	factors, tables := m.scalarFactors(n)
+	factors, tables := m.scalarFactors(n) // tables: where each factor comes from
 	z := f.fromNumber(n.scale)
 	for _, x := range factors {
 		z = f.mul(z, x)
@@ -182,7 +182,13 @@ func (m *machine[T, F]) backward(n *network, factors []T, tables []int, r *Resul
 		}
 	}
 
-	// Marginals, each from the smallest table of its index. Without a table all values have the same.
+	m.setMarginals(n, r)
+	return nil
+}
+
+// setMarginals sets the marginals of r, each from the smallest table of its index and the derivatives by that. The values of an index in no
+// table have equal shares of Z.
+func (m *machine[T, F]) setMarginals(n *network, r *Result) {
 	r.Marginals = make([][]scaled.Number, len(n.dims))
 	smallest := map[int]int{} // by index: its smallest table
 	for t := range n.tables {
@@ -193,18 +199,15 @@ func (m *machine[T, F]) backward(n *network, factors []T, tables []int, r *Resul
 		}
 	}
 	for i, d := range n.dims {
-		t, hasTable := smallest[i]
-		switch {
-		case hasTable && d > 1:
+		if t, hasTable := smallest[i]; hasTable && d > 1 {
 			r.Marginals[i] = m.marginal(t, i)
-		default:
-			r.Marginals[i] = make([]scaled.Number, d)
-			for x := range d {
-				r.Marginals[i][x] = r.Z.Div(scaled.FromFloat(float64(d)))
-			}
+			continue
+		}
+		r.Marginals[i] = make([]scaled.Number, d)
+		for x := range d {
+			r.Marginals[i][x] = r.Z.Div(scaled.FromFloat(float64(d)))
 		}
 	}
-	return nil
 }
 
 // setFactorDerivatives sets the derivatives of Z = scale · Π factors by the factors that are tables: each is the product of scale and all
@@ -246,7 +249,7 @@ func (m *machine[T, F]) differentiateStep(s *contractionorder.Step, out int) err
 			w.Next()
 		}
 	}
-	m.flops += 3 * float64(len(s.In)) * s.FullSize
+	m.flops += 3 * float64(len(s.In)) * s.FullSize // about 3 operations for each input of each term
 	m.derivatives[out], m.tables[out] = nil, nil
 	return nil
 }

@@ -196,7 +196,7 @@ func (n *network) sumOutPrivate() (hasChanged bool) {
 		switch {
 		case len(t.scope) == 0 && t.isZero(0):
 			n.isZero = true
-		case len(t.scope) == 0 && !n.hasNegative:
+		case len(t.scope) == 0 && !n.hasNegative: // else the table stays, with the absolute sum of its terms
 			n.scale = n.scale.Mul(t.data[0].Number())
 		default:
 			remaining = append(remaining, t)

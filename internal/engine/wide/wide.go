@@ -21,6 +21,8 @@ import (
 const (
 	// maxBits is the longest number.
 	maxBits = 1 << 14
+	// leastBits is the shortest number that is worth a repetition: numbers of 106 bits come before.
+	leastBits = 160
 	// Tolerance is the error, relative to Z, up to which an answer is exact.
 	Tolerance = 1e-11
 )
@@ -62,7 +64,7 @@ type Result struct {
 // exact, or of maxBits, whichever is less. The same expression gives the same bits.
 //
 // Errors: fault.OverBudget with the figures, before anything is computed, where it takes more memory or more
-// than MaxFlops; the context's. Cost: about 15 ns per operation of contractionorder.Best's order, 24 bytes an
+// than policy.WideFlops; the context's. Cost: about 15 ns per operation of contractionorder.Best's order, 24 bytes an
 // entry.
 func Contract(ctx context.Context, e *sumproduct.Expression, o Options) (Result, error) {
 	n := newNetwork(e)
@@ -94,7 +96,7 @@ func Contract(ctx context.Context, e *sumproduct.Expression, o Options) (Result,
 		return Result{}, err
 	}
 	r.Flops += abs.Flops
-	r.judge(abs.Z, p.doubleRounding(n))
+	r.judge(abs.Z, p.doubleRounding(n)) // sets r.Exact
 	if r.Exact {
 		return r, nil
 	}
@@ -147,15 +149,16 @@ func (p *plan) doubleRounding(n *network) scaled.Number {
 }
 
 // repeatWithMoreBits contracts n again, with as many bits as make every step exact, or with fewer if the work would exceed
-// policy.WideBigFlops. It returns r unchanged if fewer than 160 bits are left, which gain too little, or if exponents are too large. abs is
-// the sum of the absolute values of the terms.
+// policy.WideBigFlops. It returns r unchanged if fewer than leastBits are left, or if exponents are too large. abs is the sum of the
+// absolute values of the terms.
 func (p *plan) repeatWithMoreBits(ctx context.Context, n *network, r Result, abs scaled.Number) (Result, error) {
 	exactBits, ok := n.exactBits()
 	precision := min(exactBits, maxBits)
-	for precision > 256 && p.cost.Flops*math.Pow(float64(precision)/64, 2) > policy.WideBigFlops {
+	work := func(bits int) float64 { return p.cost.Flops * math.Pow(float64(bits)/64, 2) } // a product takes a step for each pair of words
+	for precision > 256 && work(precision) > policy.WideBigFlops {                         // 256: half of it is below leastBits
 		precision /= 2
 	}
-	if !ok || precision < 160 {
+	if !ok || precision < leastBits {
 		return r, nil
 	}
 	flopsBefore := r.Flops
@@ -182,7 +185,7 @@ func (p *plan) repeatWithMoreBits(ctx context.Context, n *network, r Result, abs
 // It adds, for each table, the number of bits from the highest one of all entries to the lowest, and for the sums log2 of the number of
 // terms.
 func (n *network) exactBits() (bits int, ok bool) {
-	total, maxExponent := 160.0, 0.0 // maxExponent bounds the size of the exponents of products
+	total, maxExponent := float64(leastBits), 0.0 // bits so far, with as many to spare; a bound of the size of the exponents of products
 	for _, t := range n.tables {
 		low, high := int64(math.MaxInt64), int64(math.MinInt64) // exponents of the lowest and the highest bit
 		for _, a := range t.data {
@@ -190,16 +193,16 @@ func (n *network) exactBits() (bits int, ok bool) {
 			case a.IsZero():
 				continue
 			case a.Lo != 0:
-				low = min(low, a.Exp-105)
+				low = min(low, a.Exp-105) // Hi and Lo together have 106 bits
 			}
 			low, high = min(low, a.Exp-int64(fractionBits(a.Hi))), max(high, a.Exp)
 		}
 		if low <= high {
-			total += float64(high-low) + 2
+			total += float64(high-low) + 2 // the bits from low to high, and one to spare
 			maxExponent += math.Max(math.Abs(float64(low)), math.Abs(float64(high)))
 		}
 	}
-	for _, d := range n.dims {
+	for _, d := range n.dims { // the number of terms of the sums is the product of the dimensions
 		total += math.Log2(float64(d))
 	}
 	if maxExponent+total+math.Abs(float64(n.scale.Exp)) > 1<<30 {
@@ -256,7 +259,7 @@ func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 	if memory <= 0 {
 		memory = float64(query.DefaultMemory)
 	}
-	factor := entryBytes / 8.0
+	factor := entryBytes / 8.0 // prices are for entries of 8 bytes
 	if o.Marginals {
 		factor *= 2 // derivatives of all tables
 	}

@@ -109,7 +109,8 @@ func (p *Prepared) doubtfulFloats(ctx context.Context, c *AdjointPlan, o Options
 // a target, it also adds up Z and the derivatives with the target observed. Parameters are numbered over all cores; those whose tables
 // have no other entry left are factors of Z, and get their derivatives at the end.
 func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Answer, error) {
-	a := Answer{Derivatives: make([]scaled.Number, p.parameterCount)}
+	r := sliceSum{ctx: ctx, prepared: p, plan: c, options: o, answer: Answer{Derivatives: make([]scaled.Number, p.parameterCount)}}
+	a := &r.answer
 	if o.Marginals {
 		a.Marginals = p.zeroMarginals()
 	}
@@ -117,53 +118,79 @@ func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Ans
 		a.TargetDerivatives = make([]scaled.Number, p.parameterCount)
 	}
 	if p.floats.Scale.IsZero() {
-		return a, nil
+		return *a, nil
 	}
 
-	firstOfCore := p.firstParameters()
-	slicing := p.newSlicing(c.Slices)
-	var zs, targetZs []scaled.Number // by slice
+	r.firstOfCore = p.firstParameters()
+	r.slicing = p.newSlicing(c.Slices)
 	for s := o.From; s < o.To; s++ {
-		e, firstEntries := slicing.slice(s)
-		d, stats, err := einsum.Differentiate(ctx, e, c.Order, p.hasParameters, o.Marginals,
-			einsum.Options{Memory: o.Memory, Threads: o.Threads})
-		if err != nil {
+		if err := r.addSlice(s); err != nil {
 			return Answer{}, err
 		}
-		a.addStats(stats) // flops, and a doubt if the contraction may have lost terms
-		zs = append(zs, d.Z)
-		p.addDerivatives(a.Derivatives, &d, slicing, firstEntries, firstOfCore)
-		p.addMarginals(a.Marginals, &d, slicing, s)
-
-		// The same with the target observed, if the slice allows it.
-		if o.Target == nil {
-			continue
-		}
-		observed := slicing.observed(e, s, p.floats.Variables[o.Target.Var], p.valuePosition(*o.Target))
-		if observed == nil { // the slice or the evidence excludes the target
-			targetZs = append(targetZs, scaled.Number{})
-			continue
-		}
-		// Derivatives are wanted by the tables that have parameters, and not by the table of the observation, if observed appended one.
-		wanted := append(slices.Clip(p.hasParameters), make([]bool, len(observed.Tables)-len(p.hasParameters))...)
-		const wantsMarginals = false
-		d, stats, err = einsum.Differentiate(ctx, observed, c.Order, wanted, wantsMarginals,
-			einsum.Options{Memory: o.Memory, Threads: o.Threads})
-		if err != nil {
-			return Answer{}, err
-		}
-		a.addStats(stats)
-		targetZs = append(targetZs, d.Z)
-		p.addDerivatives(a.TargetDerivatives, &d, slicing, firstEntries, firstOfCore)
 	}
-
-	a.Z = scaled.Sum(zs)
-	a.TargetZ = scaled.Sum(targetZs)
-	p.setSingleDerivatives(a.Derivatives, a.Z, firstOfCore)
+	a.Z = scaled.Sum(r.zs)
+	a.TargetZ = scaled.Sum(r.targetZs)
+	p.setSingleDerivatives(a.Derivatives, a.Z, r.firstOfCore)
 	if o.Target != nil {
-		p.setSingleDerivatives(a.TargetDerivatives, a.TargetZ, firstOfCore)
+		p.setSingleDerivatives(a.TargetDerivatives, a.TargetZ, r.firstOfCore)
 	}
-	return a, nil
+	return *a, nil
+}
+
+// sliceSum is the sum over slices of inFloats.
+type sliceSum struct {
+	ctx          context.Context
+	prepared     *Prepared
+	plan         *AdjointPlan
+	options      Options
+	slicing      *slicing
+	firstOfCore  []int           // firstParameters
+	zs, targetZs []scaled.Number // Z by slice, and Z with the target observed
+	answer       Answer          // so far, without Z, TargetZ and the parameters that are factors of Z
+}
+
+// addSlice adds slice number to the sum and, if there is a target, the slice with the target observed.
+func (r *sliceSum) addSlice(number int64) error {
+	p, o := r.prepared, r.options
+	e, firstEntries := r.slicing.slice(number)
+	d, err := r.differentiate(e, firstEntries, p.hasParameters, o.Marginals, r.answer.Derivatives)
+	if err != nil {
+		return err
+	}
+	r.zs = append(r.zs, d.Z)
+	p.addMarginals(r.answer.Marginals, &d, r.slicing, number)
+
+	if o.Target == nil {
+		return nil
+	}
+	observed := r.slicing.observed(e, number, p.floats.Variables[o.Target.Var], p.valuePosition(*o.Target))
+	if observed == nil { // the slice or the evidence excludes the target
+		r.targetZs = append(r.targetZs, scaled.Number{})
+		return nil
+	}
+	// Derivatives are wanted by the tables that have parameters, and not by the table of the observation, if observed appended one.
+	wanted := append(slices.Clip(p.hasParameters), make([]bool, len(observed.Tables)-len(p.hasParameters))...)
+	const wantsMarginals = false
+	if d, err = r.differentiate(observed, firstEntries, wanted, wantsMarginals, r.answer.TargetDerivatives); err != nil {
+		return err
+	}
+	r.targetZs = append(r.targetZs, d.Z)
+	return nil
+}
+
+// differentiate contracts e, a slice with or without the target observed, and adds its derivatives to by. firstEntries is that of the
+// slice (slicing.slice), and wanted says by which tables derivatives are wanted.
+func (r *sliceSum) differentiate(
+	e *sumproduct.Expression, firstEntries []int, wanted []bool, marginals bool, by []scaled.Number,
+) (einsum.Derivatives, error) {
+	d, stats, err := einsum.Differentiate(r.ctx, e, r.plan.Order, wanted, marginals,
+		einsum.Options{Memory: r.options.Memory, Threads: r.options.Threads})
+	if err != nil {
+		return d, err
+	}
+	r.answer.addStats(stats) // flops, and a doubt if the contraction may have lost terms
+	r.prepared.addDerivatives(by, &d, r.slicing, firstEntries, r.firstOfCore)
+	return d, nil
 }
 
 // addStats adds the flops of a contraction, and the doubt if it may have lost terms.
@@ -270,30 +297,12 @@ func (p *Prepared) valuePosition(o factorgraph.Observation) int {
 // inWide contracts the whole expression, without slices, in numbers of more digits than float64 (package wide), forth and back. If there
 // is a target, it does so once more with the target observed.
 func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
-	firstOfCore := p.firstParameters()
-	// differentiate contracts e and returns the result with its derivatives by parameters.
-	differentiate := func(e *sumproduct.Expression, marginals bool) (wide.Result, []scaled.Number, error) {
-		derivatives := make([]scaled.Number, p.parameterCount)
-		r, err := wide.Contract(ctx, e, wide.Options{Memory: o.Memory, Marginals: marginals, Derivatives: true})
-		if err != nil {
-			return r, nil, err
-		}
-		for t, source := range p.parametric.Sources {
-			for k, parameter := range source.Positions {
-				if source.Core >= 0 && parameter >= 0 {
-					derivatives[firstOfCore[source.Core]+parameter] = r.Derivatives[t][k]
-				}
-			}
-		}
-		p.setSingleDerivatives(derivatives, r.Z, firstOfCore)
-		return r, derivatives, nil
-	}
-
-	r, derivatives, err := differentiate(p.parametric.Expression, o.Marginals)
+	r, derivatives, err := p.differentiateWide(ctx, p.parametric.Expression, o.Memory, o.Marginals)
 	if err != nil {
 		return Answer{}, err
 	}
 	a := Answer{Z: r.Z, Derivatives: derivatives, Flops: r.Flops, Digits: r.Digits}
+	// If terms have both signs, what was rounded before (net.Rounded: products of weights and likelihoods) may matter.
 	if !r.Exact || len(p.net.Rounded) > 0 && p.parametric.Signed() {
 		a.Doubt = mayCancel
 	}
@@ -309,18 +318,39 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 		return a, nil
 	}
 
-	// With the target observed.
 	a.TargetDerivatives = make([]scaled.Number, p.parameterCount)
 	unsliced := &slicing{dims: p.parametric.Dims} // slice 0 is the whole expression
 	observed := unsliced.observed(p.parametric.Expression, 0, p.parametric.Variables[o.Target.Var], p.valuePosition(*o.Target))
-	if observed == nil { // evidence excludes it
+	if observed == nil { // evidence excludes the target, whose Z and derivatives are 0
 		return a, nil
 	}
 	const wantsMarginals = false
-	if r, a.TargetDerivatives, err = differentiate(observed, wantsMarginals); err != nil {
+	if r, a.TargetDerivatives, err = p.differentiateWide(ctx, observed, o.Memory, wantsMarginals); err != nil {
 		return Answer{}, err
 	}
 	a.TargetZ = r.Z
 	a.Flops += r.Flops
 	return a, nil
+}
+
+// differentiateWide contracts p.parametric, or that with an observation, in wide numbers, forth and back. It returns the result, and the
+// derivatives by the parameters of all cores.
+func (p *Prepared) differentiateWide(
+	ctx context.Context, e *sumproduct.Expression, memory int64, marginals bool,
+) (wide.Result, []scaled.Number, error) {
+	r, err := wide.Contract(ctx, e, wide.Options{Memory: memory, Marginals: marginals, Derivatives: true})
+	if err != nil {
+		return r, nil, err
+	}
+	firstOfCore := p.firstParameters()
+	derivatives := make([]scaled.Number, p.parameterCount)
+	for t, source := range p.parametric.Sources {
+		for k, parameter := range source.Positions {
+			if source.Core >= 0 && parameter >= 0 {
+				derivatives[firstOfCore[source.Core]+parameter] = r.Derivatives[t][k]
+			}
+		}
+	}
+	p.setSingleDerivatives(derivatives, r.Z, firstOfCore)
+	return r, derivatives, nil
 }

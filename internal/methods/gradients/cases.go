@@ -146,7 +146,7 @@ func treeOf(
 	if err != nil && fault.CodeOf(err) != fault.OverBudget {
 		return contractionorder.Tree{}, false, err
 	}
-	outcome := foundTree{result.Tree, err == nil && len(result.Slices) == 0}
+	outcome := foundTree{tree: result.Tree, ok: err == nil && len(result.Slices) == 0}
 	shapes.Put(key, outcome, int64(16*len(result.Tree.Merges))) // bytes: two integers for each merge
 	return outcome.tree, outcome.ok, nil
 }
@@ -240,45 +240,49 @@ func (s *caseSummer) weight(row int) float64 {
 }
 
 // addAll adds all cases to the sum. A case is summed by its components if these are small, else along the junction tree. If there is no
-// tree, or if digits of the case may be lost along the tree (Lossy), the case is summed by an elimination of its own (addAlone).
+// tree, or if digits of the case may be lost along the tree, the case is summed by an elimination of its own (addAlone).
 func (s *caseSummer) addAll(cases *query.Cases) error {
 	remaining, rows := s.addByComponents(cases)
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-
-	// Along the tree. rows[k] is the row of case remaining[k]; treeSum lists cases by k. s.sum.entryWeight is the weight of the cases whose
-	// derivatives are in s.byEntry.
-	aloneRows := rows
 	if s.tree != nil {
-		treeSum, err := s.tree.Sum(s.ctx, remaining, s.byEntry != nil, junction.Options{Threads: s.Threads, Memory: s.Memory})
-		if err != nil {
+		var err error
+		if rows, err = s.addAlongTree(remaining, rows); err != nil {
 			return err
 		}
-		s.sum.ln += treeSum.Ln
-		s.sum.flops += treeSum.Flops
-		for k, x := range treeSum.Gradient {
-			s.byEntry[k] += x
-		}
-		for _, k := range treeSum.Impossible {
-			s.exclude(rows[k])
-		}
-		aloneRows = nil
-		for _, c := range remaining {
-			s.sum.entryWeight += c.Weight
-		}
-		for _, k := range treeSum.Lossy {
-			aloneRows = append(aloneRows, rows[k])
-			s.sum.entryWeight -= remaining[k].Weight // treeSum does not contain it
-		}
 	}
-
-	for _, row := range aloneRows {
+	for _, row := range rows {
 		if err := s.addAlone(row, s.observedValues(cases, row)); err != nil {
 			return fault.New(fault.CodeOf(err), "case %d: %w", row, err)
 		}
 	}
 	return nil
+}
+
+// addAlongTree adds cases to the sum along the junction tree. rows[k] is the row of cases[k]. It returns the rows of the cases that it has
+// not added, because digits of them may be lost.
+func (s *caseSummer) addAlongTree(cases []junction.Case, rows []int) (lossyRows []int, err error) {
+	treeSum, err := s.tree.Sum(s.ctx, cases, s.byEntry != nil, junction.Options{Threads: s.Threads, Memory: s.Memory})
+	if err != nil {
+		return nil, err
+	}
+	s.sum.ln += treeSum.Ln
+	s.sum.flops += treeSum.Flops
+	for k, x := range treeSum.Gradient {
+		s.byEntry[k] += x
+	}
+	for _, k := range treeSum.Impossible {
+		s.exclude(rows[k])
+	}
+	for _, c := range cases {
+		s.sum.entryWeight += c.Weight
+	}
+	for _, k := range treeSum.Lossy { // treeSum does not contain them
+		lossyRows = append(lossyRows, rows[k])
+		s.sum.entryWeight -= cases[k].Weight
+	}
+	return lossyRows, nil
 }
 
 // blockCases is the number of cases whose components are collected before they are summed.
@@ -337,28 +341,7 @@ func (s *caseSummer) exclude(row int) {
 // addAlone adds a case to the sum by an elimination of the network under its observations. values has the value of each variable, −1 for
 // those that are not observed. The error is bad_input if the weight of the case is below 0.
 func (s *caseSummer) addAlone(row int, values []int) error {
-	// The network under the observations.
-	var evidence factorgraph.Evidence
-	for v, x := range values {
-		if x >= 0 {
-			evidence.Hard = append(evidence.Hard, factorgraph.Observation{Var: v, Value: x})
-		}
-	}
-	net, err := s.Net.Condition(evidence)
-	if err != nil {
-		return err
-	}
-	p, err := Prepare(s.ctx, net)
-	if err != nil {
-		return err
-	}
-
-	// Its Z and derivatives.
-	plan, _, err := p.Plan(s.ctx, PlanOptions{Memory: s.Memory, Flops: policy.ExactFlops}) // answer counts the flops
-	if err != nil {
-		return err
-	}
-	answer, err := p.Answer(s.ctx, plan, Options{Memory: s.Memory, Threads: s.Threads, To: plan.Count})
+	answer, err := s.answerAlone(values)
 	if err != nil {
 		return err
 	}
@@ -377,11 +360,34 @@ func (s *caseSummer) addAlone(row int, values []int) error {
 	// The derivatives of weight · ln Z are weight · (derivatives of Z) / Z.
 	s.sum.ln += s.weight(row) * answer.Z.LogAbs()
 	for k, x := range answer.Derivatives {
-		if s.sum.byParameter != nil {
+		if s.sum.byParameter != nil { // derivatives are wanted
 			s.sum.byParameter[k] += scaled.FromFloat(s.weight(row)).Mul(x).Div(answer.Z).Float64()
 		}
 	}
 	return nil
+}
+
+// answerAlone returns Z and its derivatives for the network under the observations of a case, by an elimination of its own.
+func (s *caseSummer) answerAlone(values []int) (Answer, error) {
+	var evidence factorgraph.Evidence
+	for v, x := range values {
+		if x >= 0 {
+			evidence.Hard = append(evidence.Hard, factorgraph.Observation{Var: v, Value: x})
+		}
+	}
+	net, err := s.Net.Condition(evidence)
+	if err != nil {
+		return Answer{}, err
+	}
+	p, err := Prepare(s.ctx, net)
+	if err != nil {
+		return Answer{}, err
+	}
+	plan, _, err := p.Plan(s.ctx, PlanOptions{Memory: s.Memory, Flops: policy.ExactFlops}) // not read: the price; the answer counts flops
+	if err != nil {
+		return Answer{}, err
+	}
+	return p.Answer(s.ctx, plan, Options{Memory: s.Memory, Threads: s.Threads, To: plan.Count}) // all slices
 }
 
 // value returns the sum over all cases, with the derivatives by the parameters of each core if they are wanted. If a case has probability

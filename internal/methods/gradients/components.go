@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 const (
@@ -33,11 +34,11 @@ type cutter struct {
 	indexOf    map[string]int // by the bytes of a component: its index in components
 
 	// Of the present case.
-	entries   []int // by table: the index of the entry at the observed values, with value 0 for hidden variables
-	found     []component
-	isVisited []bool // by variable: it is hidden and in a component
-	isJoined  []bool // by table: it is in a component
-	key       []byte // buffer
+	entries   []int       // by table: the index of the entry at the observed values, with value 0 for hidden variables
+	cut       []component // its components
+	isVisited []bool      // by variable: it is hidden and in a component
+	isJoined  []bool      // by table: it is in a component
+	key       []byte      // buffer
 }
 
 // cutTable is a table of the expression.
@@ -76,7 +77,6 @@ func (p *Prepared) newCutter(flops float64) *cutter {
 		c.limit = int(min(maxProducts, flops/productFlops))
 	}
 
-	// The variable of each index.
 	variableOf := make(map[int]int, n) // by index of the expression
 	for v, i := range p.floats.Variables {
 		if _, isTaken := variableOf[i]; isTaken {
@@ -85,34 +85,44 @@ func (p *Prepared) newCutter(flops float64) *cutter {
 		variableOf[i], c.dims[v] = v, p.floats.Dims[i]
 	}
 
-	// The tables over variables, with strides. Entries of tables with parameters have places among the derivatives, and all entries have
-	// places among the counts.
-	derivatives, counts := 0, 0 // entries of the tables so far
+	derivatives, counts := 0, 0 // entries of the tables so far, those of tables with parameters and all of them
 	for t, table := range p.floats.Tables {
-		highExp, lowExp, _ := floats.Extent(table.Data)
-		cut := cutTable{
-			data: table.Data, firstDerivative: -1, firstCount: counts, highExp: highExp, lowExp: lowExp,
-			variables: make([]int, len(table.Scope)), strides: make([]int, len(table.Scope)),
+		cut, ok := p.newCutTable(table, variableOf)
+		if !ok {
+			return nil
 		}
-		stride := 1
-		for k := len(table.Scope) - 1; k >= 0; k-- {
-			v, isVariable := variableOf[table.Scope[k]]
-			if !isVariable {
-				return nil
-			}
-			cut.variables[k], cut.strides[k] = v, stride
-			stride *= p.floats.Dims[table.Scope[k]]
+		for _, v := range cut.variables {
 			c.tablesOf[v] = append(c.tablesOf[v], t)
 		}
 		if p.hasParameters[t] {
 			cut.firstDerivative = derivatives
 			derivatives += len(table.Data)
 		}
+		cut.firstCount = counts
 		counts += len(table.Data)
 		c.tables = append(c.tables, cut)
 	}
 	c.counts = make([]float64, counts)
 	return c
+}
+
+// newCutTable returns a table over variables, without places for derivatives or counts. ok is false if one of its indices is no variable's.
+func (p *Prepared) newCutTable(table sumproduct.Table, variableOf map[int]int) (cut cutTable, ok bool) {
+	highExp, lowExp, _ := floats.Extent(table.Data) // not read: whether an entry is below 0; none is
+	cut = cutTable{
+		data: table.Data, firstDerivative: -1, highExp: highExp, lowExp: lowExp,
+		variables: make([]int, len(table.Scope)), strides: make([]int, len(table.Scope)),
+	}
+	stride := 1
+	for k := len(table.Scope) - 1; k >= 0; k-- {
+		v, isVariable := variableOf[table.Scope[k]]
+		if !isVariable {
+			return cutTable{}, false
+		}
+		cut.variables[k], cut.strides[k] = v, stride
+		stride *= p.floats.Dims[table.Scope[k]]
+	}
+	return cut, true
 }
 
 // add cuts a case into components and adds them to those to be summed. values has the value of each variable, −1 for a hidden one. A
@@ -133,7 +143,7 @@ func (c *cutter) add(row int, values []int, weight float64) (isImpossible, ok bo
 
 	// The components.
 	clear(c.isVisited)
-	c.found = c.found[:0]
+	c.cut = c.cut[:0]
 	products := 0
 	for v := range values {
 		if values[v] >= 0 || c.isVisited[v] {
@@ -153,51 +163,57 @@ func (c *cutter) add(row int, values []int, weight float64) (isImpossible, ok bo
 			c.counts[c.tables[t].firstCount+c.entries[t]] += weight
 		}
 	}
-	for i := range c.found {
-		c.keep(&c.found[i], row, weight)
+	for i := range c.cut {
+		c.keep(&c.cut[i], row, weight)
 	}
 	return isImpossible, true
 }
 
-// findComponent appends the component of hidden variable v to c.found: all hidden variables and tables that are connected with v by tables.
+// findComponent appends the component of hidden variable v to c.cut: all hidden variables and tables that are connected with v by tables.
 // values has the value of each variable, −1 for a hidden one; observed variables connect nothing. products is the number of products of
 // entries that the sum of the component takes. fits is false if they are more than limit, or if a product may leave float64; then
 // products means nothing.
 func (c *cutter) findComponent(v int, values []int, limit int) (products int, fits bool) {
-	// Append a component to c.found, in the memory of one of an earlier case if there is some.
-	if len(c.found) < cap(c.found) {
-		c.found = c.found[:len(c.found)+1]
-	} else {
-		c.found = append(c.found, component{})
-	}
-	f := &c.found[len(c.found)-1]
-	f.hidden, f.tables, f.entries = append(f.hidden[:0], v), f.tables[:0], f.entries[:0]
-
+	component := c.nextComponent()
+	component.hidden = append(component.hidden, v)
 	c.isVisited[v] = true
-	states, highExp, lowExp := 1, 0, 0   // combinations of hidden values, and exponents of a product of entries
-	for k := 0; k < len(f.hidden); k++ { // the list grows
-		v := f.hidden[k]
-		if states *= c.dims[v]; states > limit {
+	states := 1                                  // combinations of values of the hidden variables so far
+	highExp, lowExp := 0, 0                      // a product of entries is from 2^lowExp to 2^highExp
+	for k := 0; k < len(component.hidden); k++ { // the list grows
+		u := component.hidden[k]
+		if states *= c.dims[u]; states > limit {
 			return 0, false
 		}
-		for _, t := range c.tablesOf[v] {
+		for _, t := range c.tablesOf[u] {
 			if c.isJoined[t] {
 				continue
 			}
 			c.isJoined[t] = true
-			f.tables, f.entries = append(f.tables, t), append(f.entries, c.entries[t])
-			highExp, lowExp = highExp+c.tables[t].highExp+1, lowExp+c.tables[t].lowExp // entries: from 2^lowExp to 2^(highExp+1)
-			for _, u := range c.tables[t].variables {
-				if values[u] < 0 && !c.isVisited[u] {
-					c.isVisited[u] = true
-					f.hidden = append(f.hidden, u)
+			component.tables, component.entries = append(component.tables, t), append(component.entries, c.entries[t])
+			highExp, lowExp = highExp+c.tables[t].highExp+1, lowExp+c.tables[t].lowExp // its entries: from 2^lowExp to 2^(highExp+1)
+			for _, w := range c.tables[t].variables {
+				if values[w] < 0 && !c.isVisited[w] {
+					c.isVisited[w] = true
+					component.hidden = append(component.hidden, w)
 				}
 			}
 		}
 	}
-	products = states * max(1, len(f.tables))
+	products = states * max(1, len(component.tables))
 	isInRange := highExp < maxExponent && lowExp > -maxExponent
 	return products, products <= limit && isInRange
+}
+
+// nextComponent appends an empty component to c.cut, in the memory of one of an earlier case if there is some.
+func (c *cutter) nextComponent() *component {
+	if len(c.cut) < cap(c.cut) {
+		c.cut = c.cut[:len(c.cut)+1]
+	} else {
+		c.cut = append(c.cut, component{})
+	}
+	next := &c.cut[len(c.cut)-1]
+	next.hidden, next.tables, next.entries = next.hidden[:0], next.tables[:0], next.entries[:0]
+	return next
 }
 
 // keep adds the weight of a case to the component in c.components that is equal to f, or appends a copy of f if there is none. Components
@@ -272,16 +288,25 @@ type summer struct {
 }
 
 // sum returns Z of a component: the sum, over the states (combinations of values of its hidden variables), of the product of its tables'
-// entries. If derivatives are wanted (s.by), it adds those of weight · ln Z. For a state with the product P, the derivative by an entry x
-// of P is weight/Z · P/x, where P/x stands for the product of the other entries if x is 0. If two entries of P are 0, it is 0.
+// entries. If derivatives are wanted (s.by), it adds those of weight · ln Z.
 func (s *summer) sum(c *component) float64 {
-	// Strides, and the number of states.
+	states := s.setStrides(c)
+	s.flops += float64(3 * states * len(c.tables)) // forth once, and back twice
+	z := s.multiplyStates(c)
+	if s.by != nil && z != 0 {
+		s.addDerivatives(c, c.weight/z)
+	}
+	return z
+}
+
+// setStrides sets s.strides for a component (forEachState), and returns the number of its states.
+func (s *summer) setStrides(c *component) (states int) {
 	s.strides = s.strides[:0]
-	states := 1
+	states = 1
 	for _, v := range c.hidden {
 		states *= s.dims[v]
 		for _, t := range c.tables {
-			stride := 0
+			stride := 0 // of a table that does not have the variable
 			for k, u := range s.tables[t].variables {
 				if u == v {
 					stride = s.tables[t].strides[k]
@@ -290,12 +315,13 @@ func (s *summer) sum(c *component) float64 {
 			s.strides = append(s.strides, stride)
 		}
 	}
-	s.flops += float64(3 * states * len(c.tables)) // forth once, and back twice
+	return states
+}
 
-	// The product of each state, without its zeros, and how many zeros it has: 0, 1, or 2 for more. s.current[k] is the index of the k-th
-	// table's entry in the present state.
+// multiplyStates returns Z of a component, and sets s.products and s.zeros by state: the product of the entries that are not 0, and the
+// number of entries that are 0, where 2 stands for two and more.
+func (s *summer) multiplyStates(c *component) (z float64) {
 	s.products, s.zeros = s.products[:0], s.zeros[:0]
-	z := 0.0
 	s.forEachState(c, func() {
 		product, zeros := 1.0, uint8(0)
 		for k, t := range c.tables {
@@ -310,12 +336,13 @@ func (s *summer) sum(c *component) float64 {
 			z += product
 		}
 	})
-	if s.by == nil || z == 0 {
-		return z
-	}
+	return z
+}
 
-	// The derivatives.
-	factor := c.weight / z
+// addDerivatives adds the derivatives of factor · Z of a component to s.by, after multiplyStates. For a state with the product P, the
+// derivative by an entry x of P is factor · P/x, where P/x stands for the product of the other entries if x is 0. If two entries of P are
+// 0, all are 0.
+func (s *summer) addDerivatives(c *component, factor float64) {
 	state := 0
 	s.forEachState(c, func() {
 		product, zeros := factor*s.products[state], s.zeros[state]
@@ -325,7 +352,7 @@ func (s *summer) sum(c *component) float64 {
 		}
 		for k, t := range c.tables {
 			table := &s.tables[t]
-			if table.firstDerivative < 0 {
+			if table.firstDerivative < 0 { // no derivatives by this table are wanted
 				continue
 			}
 			switch x := table.data[s.current[k]]; {
@@ -336,7 +363,6 @@ func (s *summer) sum(c *component) float64 {
 			}
 		}
 	})
-	return z
 }
 
 // forEachState calls visit at each state of a component, a combination of values of its hidden variables, the last one fastest. During the

@@ -44,7 +44,7 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, query
 
 	// Slices, until the peak of memory fits.
 	plan := &AdjointPlan{Order: search.order, Count: 1}
-	count := 1.0
+	count := 1.0                     // number of slices
 	totalCost := func() query.Cost { // of all slices
 		c := search.cost
 		c.Bytes += p.bytes()
@@ -92,25 +92,12 @@ type sliceSearch struct {
 // maxTried indices of the largest step of the elimination, and takes the one with which a slice takes the fewest bytes. It returns −1 if no
 // index lowers the bytes.
 func (s *sliceSearch) sliceNext() (int, error) {
-	// The indices of the largest step.
-	var largest *contractionorder.Step
-	err := contractionorder.Walk(s.ctx, s.h, s.order, func(step *contractionorder.Step) bool {
-		if largest == nil || step.FullSize > largest.FullSize {
-			largest = step
-		}
-		return true
-	})
-	if err != nil || largest == nil {
+	candidates, err := s.largestStep()
+	if err != nil {
 		return -1, err
 	}
-	tried := slices.Concat(largest.Sum, largest.Out)
-	if len(tried) > maxTried {
-		tried = tried[:maxTried]
-	}
-
-	// The one with which a slice takes the fewest bytes.
 	best, leastCost := -1, s.cost
-	for _, i := range tried {
+	for _, i := range candidates[:min(len(candidates), maxTried)] {
 		d := s.h.Dims[i]
 		if d == 1 {
 			continue
@@ -130,6 +117,21 @@ func (s *sliceSearch) sliceNext() (int, error) {
 		s.cost = leastCost
 	}
 	return best, nil
+}
+
+// largestStep returns the indices of the largest step of the elimination, those that it sums first. There are none without steps.
+func (s *sliceSearch) largestStep() ([]int, error) {
+	var largest *contractionorder.Step
+	err := contractionorder.Walk(s.ctx, s.h, s.order, func(step *contractionorder.Step) bool {
+		if largest == nil || step.FullSize > largest.FullSize {
+			largest = step
+		}
+		return true
+	})
+	if err != nil || largest == nil {
+		return nil, err
+	}
+	return slices.Concat(largest.Sum, largest.Out), nil
 }
 
 // Chunks returns the number of tasks among which the slices of a plan are divided. A task takes about chunkFlops and has at least one

@@ -47,17 +47,11 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 	var norm2 scaled.Number
 	isExpensive := isNormExpensive(net)
 	if !isExpensive {
-		var err error
 		if norm2, err = NormSq(net); err != nil {
 			return nil, false, err
 		}
 		if len(net.Dims) == 0 || norm2.IsZero() {
-			plan, err := TrivialPlan(net, norm2)
-			if err != nil {
-				return nil, false, err
-			}
-			plan.Method = query.MethodExact
-			return plan, true, nil
+			return trivialForm(net, norm2)
 		}
 	}
 
@@ -66,7 +60,6 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 		return nil, false, err
 	}
 	if isExpensive {
-		var err error
 		if norm2, err = NormSq(net); err != nil || norm2.IsZero() {
 			return nil, false, err
 		}
@@ -84,6 +77,16 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 	if len(parts) > 1 {
 		estimate.Quality.ConditionGram = 0
 	}
+	return plan, true, nil
+}
+
+// trivialForm returns TrivialPlan as a plan of method exact.
+func trivialForm(net *btn.Network, norm2 scaled.Number) (plan *btn.Plan, ok bool, err error) {
+	plan, err = TrivialPlan(net, norm2)
+	if err != nil {
+		return nil, false, err
+	}
+	plan.Method = query.MethodExact
 	return plan, true, nil
 }
 
@@ -139,45 +142,32 @@ func factorise(
 ) (factors [][]factor, symmetric int, residual float64, ok bool) {
 	factors = make([][]factor, len(net.Cores))
 	symmetric = -1
-	// saved is how many times fewer terms core symmetric has if it stays symmetric; it is infinite if the core cannot be written as few
-	// terms of rank one. product is the number of components of the cores so far, with that core symmetric.
-	saved, product := 1.0, 1.0
+	product := 1.0 // the number of components that the cores so far make, where core symmetric stays symmetric
+	saved := 1.0   // symmetricSaving of core symmetric
 	for c, core := range net.Cores {
 		if ctx.Err() != nil {
 			return nil, -1, 0, false
 		}
-		form := counts.AsSymmetricTerms(core.T)
+		form := counts.AsSymmetricTerms(core.T) // nil if the core has no such form
 		cp, coreResidual, isLow := tensor.LowRank(core.T, maxTerms)
 		residual += coreResidual
 		if !isLow && form == nil {
 			return nil, -1, 0, false
 		}
-
-		// How many times fewer terms this core would have if it stayed symmetric.
-		ratio := 1.0
-		switch {
-		case !isLow:
-			ratio = math.Inf(1)
-		case form != nil:
-			ratio = float64(len(cp.Weights)) / float64(len(form.Terms))
-		}
-
 		if isLow {
 			factors[c] = cpFactors(cp)
 		}
-		if ratio > saved { // it stays symmetric instead of the one so far
-			if math.IsInf(saved, 1) {
-				return nil, -1, 0, false // two cores that cannot be written as few terms
-			}
-			product *= saved * float64(len(form.Terms)) // the core so far has its terms of rank one again
-			saved, symmetric = ratio, c
-		} else {
-			if math.IsInf(ratio, 1) {
-				return nil, -1, 0, false
-			}
+
+		saving := symmetricSaving(cp, isLow, form)
+		switch {
+		case math.IsInf(saving, 1) && math.IsInf(saved, 1):
+			return nil, -1, 0, false // two cores that cannot be written as few terms
+		case saving > saved: // this core stays symmetric, and the one so far has its terms of rank one again
+			product *= saved * float64(len(form.Terms))
+			saved, symmetric = saving, c
+		default:
 			product *= float64(len(factors[c]))
 		}
-
 		if product > float64(maxTerms) {
 			return nil, -1, 0, false
 		}
@@ -189,6 +179,18 @@ func factorise(
 	form := counts.AsSymmetricTerms(net.Cores[symmetric].T)
 	factors[symmetric] = symmetricFactors(form)
 	return factors, symmetric, residual, true
+}
+
+// symmetricSaving returns how many times fewer terms a core has if it stays symmetric: 1 if it has no symmetric form, and infinity if it is
+// not low, which means that it cannot be written as few terms of rank one. cp has its terms of rank one, form the symmetric ones.
+func symmetricSaving(cp *tensor.CP, isLow bool, form *tensor.SymmetryCP) float64 {
+	switch {
+	case !isLow:
+		return math.Inf(1)
+	case form != nil:
+		return float64(len(cp.Weights)) / float64(len(form.Terms))
+	}
+	return 1
 }
 
 // symmetricFactors returns the terms of a core that stays symmetric, with their polynomials normalised.
@@ -220,38 +222,40 @@ func cpFactors(cp *tensor.CP) []factor {
 }
 
 // expandProduct multiplies out the sums of all cores: it returns a component for each choice of a term in every core, and its weight α.
-// Vectors are normalised by powers of two, which is exact.
 func expandProduct(net *btn.Network, factors [][]factor, frame *btn.Frame) (parts []btn.Part, alphas []scaled.Number) {
-	choice := make([]int, len(factors))
+	choice := make([]int, len(factors)) // by core: the number of its term
 	for {
-		r := make([][]float64, len(net.Dims))
-		var s *countspace.Poly
-		alpha := scaled.One
-		for c, i := range choice { // term i of core c
-			f := factors[c][i]
-			alpha = alpha.Mul(scaled.FromFloat(f.weight))
-			if f.s != nil {
-				s = f.s
-			}
-			for mode, leg := range net.Cores[c].Legs {
-				if f.r == nil || f.r[mode] == nil {
-					continue
-				}
-				v, e, _ := linalg.BinaryNormalised(f.r[mode]) // finite: the cores were validated
-				r[leg] = v
-				alpha = alpha.Mul(scaled.Make(1, e))
-			}
-		}
-
+		r, s, alpha := multiplyTerms(net, factors, choice)
 		if s == nil {
 			parts = append(parts, &closed.RankOne{Frame: frame, R: r})
 		} else {
 			parts = append(parts, &closed.SymmetryRankOne{Frame: frame, S: *s, R: r})
 		}
-
 		alphas = append(alphas, alpha)
-		if !counts.NextChoice(choice, factors) {
+		if hasMore := counts.NextChoice(choice, factors); !hasMore {
 			return parts, alphas
 		}
 	}
+}
+
+// multiplyTerms returns the product of one term of every core: a vector for each leg (nil: all ones), S of the core that stays symmetric
+// (nil if there is none), and the weight. Vectors are normalised by powers of two, which is exact.
+func multiplyTerms(net *btn.Network, factors [][]factor, choice []int) (r [][]float64, s *countspace.Poly, alpha scaled.Number) {
+	r, alpha = make([][]float64, len(net.Dims)), scaled.One
+	for c, i := range choice {
+		f := factors[c][i]
+		alpha = alpha.Mul(scaled.FromFloat(f.weight))
+		if f.s != nil {
+			s = f.s
+		}
+		for mode, leg := range net.Cores[c].Legs {
+			if f.r == nil || f.r[mode] == nil {
+				continue
+			}
+			v, e, _ := linalg.BinaryNormalised(f.r[mode]) // finite: the cores were validated
+			r[leg] = v
+			alpha = alpha.Mul(scaled.Make(1, e))
+		}
+	}
+	return r, s, alpha
 }

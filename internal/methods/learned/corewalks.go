@@ -26,7 +26,7 @@ func (sp *space) newCoreWalk(c int, r [][]float64, t countspace.Poly) (coreWalk,
 	legs := sp.cores[c].Legs
 	switch core := sp.cores[c].T.(type) {
 	case *tensor.CP:
-		if len(legs) > 2 {
+		if len(legs) > 2 { // for one or two legs polynomials cost less than chains
 			return sp.walkCP(core, legs, r, t)
 		}
 	case *tensor.Symmetric:

@@ -30,9 +30,9 @@ type chain struct {
 	prefix      countspace.Poly   // f: the product of the pieces before next
 }
 
-// newChain returns the chain of m pieces over s, at the first piece. It contracts s with the pieces once, from the last one back. Of each
-// segment it keeps the result h before the segment's last piece is contracted, in marks. s and every piece have the same number of
-// variables.
+// newChain returns the chain of m pieces over s, at the first piece. The pieces are divided into about √m segments of about √m pieces. It
+// contracts s with the pieces once, from the last one back, and keeps a mark of each segment: the result h before the segment's last piece
+// is contracted. loadSegment computes the others again from there. s and every piece have the same number of variables.
 func newChain(
 	s countspace.Poly, m int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error),
 ) (*chain, error) {
@@ -50,7 +50,7 @@ func newChain(
 	c.marks = make([]countspace.Poly, segments)
 	h := canonicalCopy(s)
 	for k := segments - 1; k >= 0; k-- {
-		c.marks[k] = copyPoly(h, 0) // correlate overwrites h
+		c.marks[k] = copyPoly(h, noMoreRoom) // correlate overwrites h
 		if k == 0 {
 			break // no mark is left that needs the pieces of the first segment
 		}
@@ -80,8 +80,11 @@ func (c *chain) suffix() (countspace.Poly, error) {
 	return c.segment[c.next-segment*c.stride], nil
 }
 
-// loadSegment computes h at all pieces of segment k, backwards from its last piece, into segment. The pieces of segment k have not changed
-// yet. Its mark is dropped, because the chain does not come back.
+// noMoreRoom is the room for further coefficients of a copy (copyPoly) that gets none.
+const noMoreRoom = 0
+
+// loadSegment computes h, S contracted with all pieces behind a piece, at all pieces of segment k, backwards from its last piece, into
+// segment. The pieces of segment k have not changed yet. Its mark is dropped, because the chain does not come back.
 func (c *chain) loadSegment(k int) error {
 	first, last := k*c.stride, c.lastPiece(k)
 	c.segment = make([]countspace.Poly, last-first+1)
@@ -92,7 +95,7 @@ func (c *chain) loadSegment(k int) error {
 		if err != nil {
 			return err
 		}
-		h = correlate(copyPoly(h, 0), p, c.ops)
+		h = correlate(copyPoly(h, noMoreRoom), p, c.ops) // it overwrites the copy
 		c.segment[j-1-first] = h
 	}
 	c.marks[k] = countspace.Poly{}

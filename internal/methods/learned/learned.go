@@ -41,7 +41,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		func(computing context.Context) (*btn.Plan, error) {
 			closed, ok, err := ClosedForm(computing, j.Net, j.Settings.Components)
 			if !ok {
-				closed = &btn.Plan{Method: query.MethodSymmetryCP} // none
+				closed = &btn.Plan{Method: query.MethodSymmetryCP} // without estimates: it is remembered that there is no closed form
 			}
 			return closed, err
 		})

@@ -73,26 +73,11 @@ func (m *model) rotateCore(c int, chains []*chain) error {
 		if !m.sp.takesMaps(c) { // a large symmetric core: only its chains are moved
 			break
 		}
-		overlap := zeroMatrix(m.sp.dims[leg]) // M, the sum over the parts k times α_k
-		for k, p := range m.parts {
-			if m.fit.Alpha[k].IsZero() {
-				continue
-			}
-			polys, err := m.sp.legPolys(c, mode, p.r)
-			if err != nil {
-				return err
-			}
-			products := m.sp.shiftedProducts(polys, environments[k])
-			for x := range overlap {
-				for y, v := range p.r[leg] {
-					level := m.sp.levels.Of[leg][y]
-					term := products[x][level].Mul(scaled.FromFloat(v)).Mul(m.fit.Alpha[k])
-					overlap[x][y] = overlap[x][y].Add(term)
-				}
-			}
+		overlap, err := m.legOverlap(c, mode, environments)
+		if err != nil {
+			return err
 		}
-
-		if o := nearestOrthogonal(overlap); o != nil {
+		if o := nearestOrthogonal(overlap); o != nil { // nil: no map is better than another
 			m.sp.rot[leg] = o
 		}
 	}
@@ -106,6 +91,31 @@ func (m *model) rotateCore(c int, chains []*chain) error {
 	}
 
 	return nil
+}
+
+// legOverlap returns M of rotateCore for one leg of core c, its mode: the sum over the parts of ⟨B with the leg at x, part with the leg at
+// y⟩ times the weight α of the part. environments has the core's environment in each part.
+func (m *model) legOverlap(c, mode int, environments []countspace.Poly) ([][]scaled.Number, error) {
+	leg := m.sp.cores[c].Legs[mode]
+	overlap := zeroMatrix(m.sp.dims[leg])
+	for k, p := range m.parts {
+		if m.fit.Alpha[k].IsZero() {
+			continue
+		}
+		polys, err := m.sp.legPolys(c, mode, p.r)
+		if err != nil {
+			return nil, err
+		}
+		products := m.sp.shiftedProducts(polys, environments[k]) // by x and level
+		for x := range overlap {
+			for y, v := range p.r[leg] {
+				level := m.sp.levels.Of[leg][y]
+				term := products[x][level].Mul(scaled.FromFloat(v)).Mul(m.fit.Alpha[k])
+				overlap[x][y] = overlap[x][y].Add(term)
+			}
+		}
+	}
+	return overlap, nil
 }
 
 // largestMapped is the number of legs up to which a symmetric core takes maps: seen through them it

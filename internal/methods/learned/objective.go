@@ -183,7 +183,7 @@ func (sp *space) setRounding(net *btn.Network) (scaled.Number, error) {
 	if err != nil || norm2.IsZero() {
 		return norm2, err
 	}
-	ratio := scaled.One.Div(norm2)
+	ratio := scaled.One.Div(norm2) // becomes ‖B′‖²/‖B‖², where ‖B′‖² is the product of the squared norms of the cores
 	for c, core := range sp.cores {
 		x, err := tensor.NormSq(contraction.Absolute(core.T))
 		if err != nil {
@@ -347,9 +347,9 @@ func (m *model) products(i int) (products, error) {
 		return products{}, err
 	}
 	out := products{base: base, self: m.sp.pairPoly(p.r, p.r), others: make([]countspace.Poly, len(m.parts))}
-	for k, other := range m.parts {
+	for k, partK := range m.parts {
 		if k != i {
-			out.others[k] = m.sp.pairPoly(p.r, other.r)
+			out.others[k] = m.sp.pairPoly(p.r, partK.r)
 		}
 	}
 	return out, nil

@@ -21,13 +21,10 @@ func isShort(q countspace.Poly) bool {
 }
 
 // multiply returns p·q. It may overwrite p, which is the caller's own. Both have normalised coefficients, as results of countspace and of
-// multiply have. A short q in one variable has a loop of its own, which needs an exponent for each coefficient of p. All other polynomials
-// go to countspace.
+// multiply have. If q is short (isShort) and p has an exponent for each coefficient, a loop here computes the product, and counts its
+// multiplications in ops. All other products go to countspace.
 func multiply(p, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
-	if len(p.Coef.Exp) != len(p.Coef.Mant) {
-		return p.Mul(q, ops)
-	}
-	if !isShort(q) {
+	if len(p.Coef.Exp) != len(p.Coef.Mant) || !isShort(q) {
 		return p.Mul(q, ops)
 	}
 
@@ -53,13 +50,10 @@ func multiply(p, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 }
 
 // correlate returns the polynomial with coefficients Σ_j q[j] s[k+j] for each k. It may overwrite s, which is the caller's own. Both have
-// normalised coefficients. A short q in one variable has a loop of its own, which needs an exponent for each coefficient of s. All other
-// polynomials go to countspace.Correlate.
+// normalised coefficients. If q is short (isShort) and s is longer and has an exponent for each coefficient, a loop here computes the
+// result, and counts its multiplications in ops. All other polynomials go to countspace.Correlate.
 func correlate(s, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
-	if len(s.Coef.Exp) != len(s.Coef.Mant) || !fitsIn(q.Shape, s.Shape) {
-		return countspace.Correlate(s, q, ops)
-	}
-	if !isShort(q) {
+	if len(s.Coef.Exp) != len(s.Coef.Mant) || !fitsIn(q.Shape, s.Shape) || !isShort(q) {
 		return countspace.Correlate(s, q, ops)
 	}
 
@@ -100,7 +94,7 @@ func addTwo(a float64, i int64, b float64, j int64) (float64, int64) {
 		if j > i {
 			a, i, b, j = b, j, a, i
 		}
-		if d := i - j; d < 1000 {
+		if d := i - j; d < 1000 { // else b is far below the last digit of a, and 2^−d may be beyond float64
 			a += float64(b * math.Float64frombits(uint64(1023-d)<<52)) // b · 2^−d
 		}
 	}

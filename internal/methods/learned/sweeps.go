@@ -272,7 +272,7 @@ func randomVector(rng *rand.Rand, d, try int) []float64 {
 		square += v[x] * v[x]
 	}
 
-	if square == 0 {
+	if square == 0 { // it has no direction
 		for x := range v {
 			v[x] = 1
 		}

@@ -97,8 +97,8 @@ func (s *sweep) newChains() error {
 	}
 
 	s.pairs = make([]*chain, len(s.m.parts))
-	for k, other := range s.m.parts {
-		s.pairs[k], err = newChain(countspace.Hadamard(self.s, other.s), len(sp.order), sp.ops, func(j int) (countspace.Poly, error) {
+	for k, partK := range s.m.parts {
+		s.pairs[k], err = newChain(countspace.Hadamard(self.s, partK.s), len(sp.order), sp.ops, func(j int) (countspace.Poly, error) {
 			return s.piece(k, sp.order[j]), nil
 		})
 		if err != nil {
@@ -109,14 +109,14 @@ func (s *sweep) newChains() error {
 	return nil
 }
 
-// piece returns the polynomial of one leg in the product of the current part with part k, Σ_y v[y] w[y] z^{level(y)}. For the current part
-// itself both are its new vectors.
+// piece returns the polynomial of one leg in the product of the current part with part k, Σ_y v[y] w[y] z^{level(y)}, for their vectors v
+// and w on the leg. For the current part itself both are its new vector.
 func (s *sweep) piece(k, leg int) countspace.Poly {
-	other := s.m.parts[k].r[leg]
+	w := s.m.parts[k].r[leg]
 	if k == s.current {
-		other = s.vectors[leg]
+		w = s.vectors[leg]
 	}
-	return countspace.Linear(s.m.sp.levelSums(leg, s.vectors[leg], other))
+	return countspace.Linear(s.m.sp.levelSums(leg, s.vectors[leg], w))
 }
 
 // solveLeg solves the vector of one leg of the current part, which the walk over its core has reached, and moves all pairs past it.
@@ -218,11 +218,11 @@ func (s *sweep) products() products {
 // S_c is 0 if N_c is 0. S is then scaled so that ‖S∘R‖ is about 1 and its coefficients stay in range from sweep to sweep.
 func (m *model) symmetricStep(i int, q products) countspace.Poly {
 	target := countspace.Crop(q.base, m.sp.shape)
-	for k, other := range m.parts {
+	for k, partK := range m.parts {
 		if k == i || m.fit.Alpha[k].IsZero() {
 			continue
 		}
-		target = target.Sub(countspace.Hadamard(q.others[k], other.s).Scale(m.fit.Alpha[k]))
+		target = target.Sub(countspace.Hadamard(q.others[k], partK.s).Scale(m.fit.Alpha[k]))
 	}
 
 	// Divide by N, and sum up ‖S∘R‖² = Σ_c S_c² N_c.

@@ -44,9 +44,9 @@ func (f fit) hasVanished() bool { return f.Residual <= f.floor }
 // norm2 = ‖B‖². A component of norm 0 gets weight 0. If norm2 is 0, all weights and ρ are 0. legs is the number of legs behind G and b; it
 // enters Rounding only.
 //
-// G is scaled to a unit diagonal and solved on every active set by its eigendecomposition. Eigenvalues below r·2^−45 of the largest are
-// left out. Time O(r³) for r components. It returns ErrNotFinite for NaN or infinite entries, and an error if the shapes disagree. Source:
-// Hamid and Braun, equation of the Gram objective.
+// G is scaled to a unit diagonal. On every active set, the components whose weight is not 0 at present, it is solved by its
+// eigendecomposition. Eigenvalues below r·2^−45 of the largest are left out. Time O(r³) for r components. It returns ErrNotFinite for NaN
+// or infinite entries, and an error if the shapes disagree. Source: Hamid and Braun, equation of the Gram objective.
 func fitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, legs int) (fit, error) {
 	if err := checkGram(g, b, norm2); err != nil {
 		return fit{}, err
@@ -83,7 +83,7 @@ func fitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, leg
 		size = size.Add(scaled.FromFloat(math.Abs(solution[k])).Mul(unit.scale).Div(norm))
 	}
 
-	gain := gramGain(unit.g, unit.y, solution)
+	gain := gramGain(unit.g, unit.y, solution) // 2αᵀb − αᵀGα in units of scale²
 	if gain > 0 {
 		f.Explained = scaled.FromFloat(gain).Mul(unit.scale).Mul(unit.scale).Div(norm2)
 	}
@@ -204,28 +204,18 @@ func nonNegativeLeastSquares(g [][]float64, y []float64) ([]float64, error) {
 	x := make([]float64, r)
 	isPassive := make([]bool, r)
 	isBlocked := make([]bool, r) // it became passive without a gain: its descent is rounding
-	tolerance := 16 * float64(r) * epsilon
 	for pass := 0; pass < 10*r+10; pass++ {
-		entering, steepest := -1, tolerance
-		for i := range x {
-			if isPassive[i] || isBlocked[i] {
-				continue
-			}
-			if w := slope(g, y, x, i); w > steepest {
-				entering, steepest = i, w
-			}
-		}
-
+		entering := steepestDescent(g, y, x, func(i int) bool { return !isPassive[i] && !isBlocked[i] })
 		if entering < 0 { // x is the minimum
 			break
 		}
 		isPassive[entering] = true
 		gainBefore := gramGain(g, y, x)
-		next, err := descend(g, y, x, isPassive)
+		next, err := descend(g, y, x, isPassive) // changes isPassive
 		if err != nil {
 			return nil, err
 		}
-		if gramGain(g, y, next) <= gainBefore {
+		if gramGain(g, y, next) <= gainBefore { // go back to x
 			isPassive[entering] = false
 			for i := range isPassive {
 				isPassive[i] = x[i] > 0
@@ -239,6 +229,21 @@ func nonNegativeLeastSquares(g [][]float64, y []float64) ([]float64, error) {
 	}
 
 	return x, nil
+}
+
+// steepestDescent returns the entry with the largest slope of those that may enter, or −1 if all slopes are rounding: at most 16r
+// units of roundoff, for r terms and entries of y of at most 1.
+func steepestDescent(g [][]float64, y, x []float64, mayEnter func(i int) bool) (entering int) {
+	entering, steepest := -1, 16*float64(len(x))*epsilon
+	for i := range x {
+		if !mayEnter(i) {
+			continue
+		}
+		if w := slope(g, y, x, i); w > steepest {
+			entering, steepest = i, w
+		}
+	}
+	return entering
 }
 
 // slope returns entry i of y − g x, which is half the negative gradient of xᵀgx − 2xᵀy.
@@ -267,21 +272,10 @@ func descend(g [][]float64, y, x []float64, isPassive []bool) ([]float64, error)
 			return nil, err
 		}
 
-		// step is the share of the way to the solution at which entry leaving becomes 0.
-		step, leaving := 1.0, -1
-		for k, i := range passive {
-			if solution[k] <= 0 && x[i]-solution[k] > 0 {
-				if t := x[i] / (x[i] - solution[k]); t < step || leaving < 0 {
-					step, leaving = t, i
-				}
-			} else if solution[k] <= 0 { // x[i] is 0 and the solution, too: it leaves at once
-				step, leaving = 0, i
-			}
-		}
-
+		step, leaving := wayToZero(x, solution, passive)
 		for k, i := range passive {
 			x[i] += step * (solution[k] - x[i])
-			if leaving < 0 {
+			if leaving < 0 { // the whole way: exactly the solution, without rounding
 				x[i] = solution[k]
 			}
 		}
@@ -295,6 +289,22 @@ func descend(g [][]float64, y, x []float64, isPassive []bool) ([]float64, error)
 			}
 		}
 	}
+}
+
+// wayToZero returns the share of the way from x to the solution at which the first passive entry becomes 0, and that entry. If none does,
+// the share is 1 and leaving is −1. solution[k] is that of entry passive[k].
+func wayToZero(x, solution []float64, passive []int) (step float64, leaving int) {
+	step, leaving = 1.0, -1
+	for k, i := range passive {
+		if solution[k] <= 0 && x[i]-solution[k] > 0 {
+			if share := x[i] / (x[i] - solution[k]); share < step || leaving < 0 {
+				step, leaving = share, i
+			}
+		} else if solution[k] <= 0 { // x[i] is 0 and the solution, too: it leaves at once
+			step, leaving = 0, i
+		}
+	}
+	return step, leaving
 }
 
 // indicesOf returns the members of a set, in ascending order. set[i] says whether i is a member.

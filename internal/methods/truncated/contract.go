@@ -35,26 +35,10 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 		return Answer{}, nil
 	}
 
-	// Decide whether to truncate at all, and check that the memory holds also the second contraction of networks with entries below 0.
-	if plan.Family == query.FamilyTree {
-		isBetter, err := p.isBetterUntruncated(ctx, plan, bond, memory)
-		if err != nil {
-			return Answer{}, err
-		}
-		if marginals || isBetter { // marginals need a tree without truncation (SearchOptions.Marginals)
-			bond = mostBond
-		}
+	bond, err := p.chooseBond(ctx, plan, bond, memory, marginals)
+	if err != nil {
+		return Answer{}, err
 	}
-	if p.absolute > 0 {
-		c, err := p.Price(ctx, plan, bond, marginals)
-		if err == nil {
-			err = legs.CheckMemory(c.Bytes, legs.MemoryOrDefault(memory), bond)
-		}
-		if err != nil {
-			return Answer{}, err
-		}
-	}
-
 	v, err := contractExpression(ctx, p, e, plan, bond, memory, marginals)
 	if err != nil {
 		return Answer{}, err
@@ -75,6 +59,30 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 	}
 	answer.Rows, err = p.VariableMarginals(v.Marginals)
 	return answer, err
+}
+
+// chooseBond returns the bond at which a plan is contracted: mostBond if nothing is to be truncated along a tree, else the given one. If an
+// entry is below 0, it checks that the memory holds also the contraction of absolute values.
+func (p *Prepared) chooseBond(ctx context.Context, plan *TruncatedPlan, bond int, memory int64, marginals bool) (int, error) {
+	if plan.Family == query.FamilyTree {
+		isBetter, err := p.isBetterUntruncated(ctx, plan, bond, memory)
+		if err != nil {
+			return 0, err
+		}
+		if marginals || isBetter { // marginals need a tree without truncation (SearchOptions.Marginals)
+			bond = mostBond
+		}
+	}
+	if p.absolute > 0 {
+		c, err := p.Price(ctx, plan, bond, marginals)
+		if err == nil {
+			err = legs.CheckMemory(c.Bytes, legs.MemoryOrDefault(memory), bond)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return bond, nil
 }
 
 // contractExpression contracts an expression that has the network's shape, along a sweep or a tree. Truncations also drop directions whose

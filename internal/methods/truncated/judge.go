@@ -57,7 +57,7 @@ type legsJudge struct {
 func NewJudge(s *judge.Sequence) judge.Judge {
 	j := &legsJudge{Sequence: s}
 	j.tracks = judge.Track{Sequence: s, Rule: btn.Linear, ExpectedChange: func(e *judge.Estimate) (float64, bool) {
-		return j.expectedChange(e, math.Inf(1)) // without help from other plans
+		return j.expectedChange(e, math.Inf(1)) // +Inf: other plans do not make the expected change smaller
 	}}
 	return j
 }
@@ -69,12 +69,12 @@ func (j *legsJudge) Add(e *judge.Estimate) error {
 	terms := make([]scaled.Number, len(e.Parts))
 	for i, v := range e.Parts {
 		terms[i] = v.Z
-		if t := v.Truncation; t != nil {
-			discarded = max(discarded, t.Discarded)
-			e.Truncated = e.Truncated || t.Truncated
-			e.PeakBytes = max(e.PeakBytes, t.Bytes)
-			if t.Rounding != nil {
-				rounding = rounding.Add(*t.Rounding)
+		if truncation := v.Truncation; truncation != nil {
+			discarded = max(discarded, truncation.Discarded)
+			e.Truncated = e.Truncated || truncation.Truncated
+			e.PeakBytes = max(e.PeakBytes, truncation.Bytes)
+			if truncation.Rounding != nil {
+				rounding = rounding.Add(*truncation.Rounding)
 			}
 		} else if !v.Z.IsZero() {
 			return fmt.Errorf("component %d does not say what it truncated", i)
@@ -117,28 +117,38 @@ func (j *legsJudge) MakeStatement() judge.Statement {
 	if best == nil || j.IsUnsure {
 		return statement
 	}
-	others := j.tracks.LastOfOtherTracks(best)
+	otherPlans := j.tracks.LastOfOtherTracks(best)       // the highest estimate of each
 	_, hasMoved := j.tracks.ExpectedChange(best)         // its plan has two bonds
 	statement.MaySettle = hasMoved && j.isRepeated(best) // another plan has been contracted at this bond or a larger one
 
-	distances := j.planDistances(best, others)
-	change, _ := j.expectedChange(best, distances.largest)
-	uncertainty := max(change, judge.PlanDistanceFactor*distances.largest, distances.largestReduced)
+	uncertainty, ok := j.differences(best, otherPlans, hasMoved)
+	if !ok {
+		return statement
+	}
+	uncertainty = j.raiseUncertainty(best, uncertainty, len(otherPlans) == 0)
+	statement.Uncertainty = judge.Finite(max(uncertainty, best.FloorError()))
+	return statement
+}
+
+// differences returns the uncertainty of best by what its plan is expected to change and by the distances from other plans. hasMoved says
+// that the plan of best has two bonds. ok is false if there is nothing to compare with.
+func (j *legsJudge) differences(best *judge.Estimate, otherPlans []*judge.Estimate, hasMoved bool) (uncertainty float64, ok bool) {
+	distances := j.planDistances(best, otherPlans)
+	change, _ := j.expectedChange(best, distances.largest) // 0 if there is none
+	uncertainty = max(change, judge.PlanDistanceFactor*distances.largest, distances.largestReduced)
 	switch {
 	case hasMoved:
-	case len(others) > 0 && best.Discarded != nil: // plans may agree because they are alike, so what was discarded counts as well
+	case len(otherPlans) > 0 && best.Discarded != nil: // plans may agree because they are alike, so what was discarded counts as well
 		uncertainty = max(uncertainty, judge.FirstLevelFactor*distances.largest, hiddenTruncation(*best.Discarded))
 	case distances.largest > 0:
 		uncertainty = max(uncertainty, judge.FirstLevelFactor*distances.largest)
-	default: // there is nothing to compare with
-		return statement
+	default:
+		return 0, false
 	}
 	if lastChange, _ := j.LastChange(best); distances.areAllReduced {
 		uncertainty = max(uncertainty, lastChange) // no plan counts in full, so the next change is not assumed to be smaller
 	}
-	uncertainty = j.raiseUncertainty(best, uncertainty, len(others) == 0)
-	statement.Uncertainty = judge.Finite(max(uncertainty, best.FloorError()))
-	return statement
+	return uncertainty, true
 }
 
 // planDistances are the distances in ln Z between the best estimate and the highest estimates of other plans.
@@ -151,10 +161,10 @@ type planDistances struct {
 // planDistances returns the distances in ln Z between best and the estimates of other plans. If another plan is expected to move
 // maxMovementRatio times as much as the plan of best, its distance is mainly its own error. Then the distance is reduced: divided by that
 // ratio, but not below accidentShare of itself, a share that grows with what the estimates discarded.
-func (j *legsJudge) planDistances(best *judge.Estimate, others []*judge.Estimate) planDistances {
+func (j *legsJudge) planDistances(best *judge.Estimate, otherPlans []*judge.Estimate) planDistances {
 	distances := planDistances{areAllReduced: true}
 	bestChange, hasMoved := j.tracks.ExpectedChange(best)
-	for _, other := range others {
+	for _, other := range otherPlans {
 		distance := math.Abs(*other.LogZ - *best.LogZ)
 		otherChange, ok := j.tracks.ExpectedChange(other)
 		if ok && hasMoved && otherChange > maxMovementRatio*bestChange {
@@ -186,15 +196,10 @@ func (j *legsJudge) isRepeated(best *judge.Estimate) bool {
 // expectedChange returns the change of ln Z that the plan of e is expected to make at its next bond. ok is false if the plan has one bond
 // only. last and previous are the last two changes along the plan. After three bonds the expected change is last·min(1, last/previous), but
 // at least a share of last and of previous. After two bonds the decay last/previous is not known. It is taken from the largest distance
-// between plans: otherPlans at the bond of e over that at the bond before (distanceBefore).
+// between plans: otherPlans at the bond of e over that at the bond before (distanceBefore). The shares are constants, or accidentShare if
+// that is larger.
 func (j *legsJudge) expectedChange(e *judge.Estimate, otherPlans float64) (change float64, ok bool) {
-	// Collect ln Z and the level (log2 of bond and slices) of all estimates along the plan, up to e.
-	var values, levels []float64
-	for _, r := range j.Estimates {
-		if r.LogZ != nil && r.Plan.Track == e.Plan.Track && r.Plan.Level <= e.Plan.Level {
-			values, levels = append(values, *r.LogZ), append(levels, r.Plan.Level)
-		}
-	}
+	values, levels := j.valuesUpTo(e)
 	n := len(values)
 	if n < 2 {
 		return 0, false
@@ -217,6 +222,17 @@ func (j *legsJudge) expectedChange(e *judge.Estimate, otherPlans float64) (chang
 	byRatio := last * min(1, max(minDecay, accidentShare(e), last/previous))
 	byAccident := previous * min(1, max(priorChangeWeight, accidentShare(e))) // the last change may be small by accident
 	return max(byRatio, byAccident), true
+}
+
+// valuesUpTo returns ln Z and the level of the estimates along the plan of e whose level is at most that of e and whose Z is above 0. The
+// level is log2 of the bond and of the number of slices together.
+func (j *legsJudge) valuesUpTo(e *judge.Estimate) (values, levels []float64) {
+	for _, r := range j.Estimates {
+		if r.LogZ != nil && r.Plan.Track == e.Plan.Track && r.Plan.Level <= e.Plan.Level {
+			values, levels = append(values, *r.LogZ), append(levels, r.Plan.Level)
+		}
+	}
+	return values, levels
 }
 
 // distanceBefore returns the largest distance in ln Z of other plans from the plan of e, at the bond before that of e. It is 0 if there are
@@ -313,27 +329,13 @@ func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 		return m
 	}
 
-	// Collect the marginals of other estimates: by truncated legs, and by other methods.
-	var earlier, otherMethods [][][]float64
-	for _, r := range j.Estimates {
-		if r == e || r.LogZ == nil {
-			continue
-		}
-		switch p, _ := j.SumMarginals(r); {
-		case p == nil:
-		case r.Plan.Rule == btn.Linear: // by truncated legs
-			earlier = append(earlier, p)
-		default:
-			otherMethods = append(otherMethods, p)
-		}
-	}
-
 	share := 0.0 // what a truncation of e discarded
 	if e.Discarded != nil {
 		share = max(*e.Discarded, 0)
 	}
-	change, n := 0.0, len(earlier)
-	switch {
+	change := 0.0 // the largest change of a probability
+	earlier, otherMethods := j.marginalsBeside(e)
+	switch n := len(earlier); {
 	case n > 0:
 		if change = judge.LargestDifference(m.P, earlier[n-1]); change <= judge.Rounding {
 			share = math.Sqrt(share)
@@ -346,9 +348,27 @@ func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 	default:
 		return m
 	}
-	if j.IsHard && e.Discarded != nil {
+	if j.IsHard && e.Discarded != nil { // tables forbid combinations of values
 		change *= judge.ForbiddenFactor
 	}
 	m.Uncertainty = judge.Finite(min(1, max(change, share, e.Rounding)))
 	return m
+}
+
+// marginalsBeside returns the marginals of all estimates but e that have Z and marginals: those by truncated legs, and those by other
+// methods, each in the order of the estimates.
+func (j *legsJudge) marginalsBeside(e *judge.Estimate) (truncated, otherMethods [][][]float64) {
+	for _, r := range j.Estimates {
+		if r == e || r.LogZ == nil {
+			continue
+		}
+		switch p, _ := j.SumMarginals(r); {
+		case p == nil:
+		case r.Plan.Rule == btn.Linear: // by truncated legs
+			truncated = append(truncated, p)
+		default:
+			otherMethods = append(otherMethods, p)
+		}
+	}
+	return truncated, otherMethods
 }

@@ -134,28 +134,9 @@ func (m *masker) applyWeights() *sumproduct.Expression {
 		Unfit:     e.Unfit,
 	}
 
-	// Divide the indices into those that have one value left, and those with weights.
-	slices.Sort(m.weighted)
-	fixedValue := map[int]int{}
-	hasWeights := map[int]bool{}
-	for _, j := range m.weighted {
-		weights := m.masked.weights[j]
-		nonzeros, last := 0, 0
-		for y, w := range weights {
-			if w != 0 {
-				nonzeros, last = nonzeros+1, y
-			}
-		}
-		switch {
-		case nonzeros == 0:
-			m.scale = scaled.Number{}
-		case nonzeros == 1:
-			fixedValue[j] = last
-			m.scale = m.scale.Mul(scaled.FromFloat(weights[last]))
-			out.Dims[j] = 1
-		default:
-			hasWeights[j] = true
-		}
+	fixedValue, hasWeights := m.divideWeighted()
+	for j := range fixedValue {
+		out.Dims[j] = 1
 	}
 
 	// Change the tables with fixed indices, and the first table of every index with weights.
@@ -187,6 +168,33 @@ func (m *masker) applyWeights() *sumproduct.Expression {
 	}
 	out.Scale = m.scale
 	return out
+}
+
+// divideWeighted divides the indices that have weights, which it sorts, into two sets: fixedValue has the indices with one value of nonzero
+// weight, and that value; hasWeights has those with several. It multiplies the weights of the fixed values into the scale. If all weights
+// of an index are 0, it sets the scale to 0.
+func (m *masker) divideWeighted() (fixedValue map[int]int, hasWeights map[int]bool) {
+	fixedValue, hasWeights = map[int]int{}, map[int]bool{}
+	slices.Sort(m.weighted)
+	for _, j := range m.weighted {
+		weights := m.masked.weights[j]
+		nonzeros, last := 0, 0
+		for y, w := range weights {
+			if w != 0 {
+				nonzeros, last = nonzeros+1, y
+			}
+		}
+		switch nonzeros {
+		case 0:
+			m.scale = scaled.Number{}
+		case 1:
+			fixedValue[j] = last
+			m.scale = m.scale.Mul(scaled.FromFloat(weights[last]))
+		default:
+			hasWeights[j] = true
+		}
+	}
+	return fixedValue, hasWeights
 }
 
 // maskTable returns a table without its fixed indices: only the entries at their fixedValue stay. The entries are multiplied by the weights
@@ -227,8 +235,8 @@ func (p *Prepared) completeMarginals(marginals [][]float64) [][]float64 {
 	}
 	complete := slices.Clone(marginals)
 	for j, weights := range p.weights {
-		hasRow := weights == nil || p.simple.Expression.Dims[j] > 1
-		if hasRow {
+		hasAllValues := weights == nil || p.simple.Expression.Dims[j] > 1 // its row in marginals is complete
+		if hasAllValues {
 			continue
 		}
 		sum, nonzeros := 0.0, 0

@@ -57,79 +57,123 @@ const unequal = 4
 // plans by then are returned, and isComplete is false. Errors: over budget if no plan fits the memory at this bond; the context's if
 // there is no plan.
 func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []TruncatedPlan, isComplete bool, err error) {
-	// A search takes about as many moves as a contraction takes flops. quick has a price whether or not its plan fits the memory.
-	quick, _ := p.PriceGreedy(ctx, o.Bond, o.Memory, o.Seed)
-	if ctxErr := ctx.Err(); ctxErr != nil {
-		return nil, false, ctxErr
+	s := planSearch{p: p, o: o, isComplete: true}
+	if s.moves, err = p.searchMoves(ctx, o); err != nil {
+		return nil, false, err
+	}
+
+	tree, treeErr := s.findTree(ctx, o.Seed, 1.0/3)
+	if treeErr == nil && o.Marginals {
+		treeErr = p.checkForMarginals(ctx, &tree.plan, o)
+	}
+	if treeErr == nil && tree.loss == 0 {
+		return []TruncatedPlan{tree.plan}, s.isComplete, nil
+	}
+
+	sweep, sweepErr := s.findSweep(ctx, o.Seed, 1.0/2)
+	switch hasNone := treeErr != nil && sweepErr != nil; {
+	case errors.Is(ctx.Err(), context.Canceled), hasNone && ctx.Err() != nil:
+		return nil, false, ctx.Err()
+	case hasNone:
+		return nil, s.isComplete, sweepErr
+	case sweepErr != nil:
+		return []TruncatedPlan{tree.plan}, s.isComplete, nil
+	case treeErr != nil:
+		plans = s.pairSweeps(ctx, sweep)
+	default:
+		plans = s.choosePair(ctx, tree, sweep)
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, false, ctx.Err()
+	}
+	return plans, s.isComplete, nil
+}
+
+// searchMoves returns the number of moves of each search for a plan: about as many as a greedy sweep takes flops, within limits.
+func (p *Prepared) searchMoves(ctx context.Context, o SearchOptions) (int64, error) {
+	greedy, _ := p.PriceGreedy(ctx, o.Bond, o.Memory, o.Seed) // there is a price even if the plan does not fit the memory
+	if err := ctx.Err(); err != nil {
+		return 0, err
 	}
 	limit := truncatedMoves
 	if o.Moves > 0 {
 		limit = min(limit, max(1, o.Moves/truncatedSearches))
 	}
-	moves := min(max(truncatedLeast, int64(min(quick.Flops, float64(truncatedMoves)))), limit)
+	return min(max(truncatedLeast, int64(min(greedy.Flops, float64(truncatedMoves)))), limit), nil
+}
 
-	// searchFor runs a search for a share of the remaining time. If the time ends first, a plan that is found by then is no error.
-	isComplete = true
-	searchFor := func(share float64, search func(context.Context) (priced, error)) (priced, error) {
-		limited, cancel := withTimeShare(ctx, share)
-		defer cancel()
-		found, err := search(limited)
-		if ctxErr := limited.Err(); ctxErr != nil {
-			isComplete = false
-			if errors.Is(err, ctxErr) && found.hasPlan() && errors.Is(ctxErr, context.DeadlineExceeded) {
-				err = nil
-			}
+// checkForMarginals returns an error if a tree is no plan for marginals: if it truncates, or takes more than the memory of o.
+func (p *Prepared) checkForMarginals(ctx context.Context, tree *TruncatedPlan, o SearchOptions) error {
+	const marginals = true
+	c, err := p.Price(ctx, tree, o.Bond, marginals)
+	if err != nil || !c.Lossless || c.Bytes > float64(o.Memory) {
+		return errTruncates
+	}
+	return nil
+}
+
+// planSearch is what the searches for single plans in one call of Search share.
+type planSearch struct {
+	p          *Prepared
+	o          SearchOptions
+	moves      int64 // of one search
+	isComplete bool  // no search so far was cut short by its context
+}
+
+// findTree searches a tree for a share of the time until the deadline of ctx.
+func (s *planSearch) findTree(ctx context.Context, seed uint64, share float64) (priced, error) {
+	o := s.o
+	o.Seed = seed
+	return s.run(ctx, share, func(limited context.Context) (priced, error) { return s.p.searchTree(limited, o, s.moves) })
+}
+
+// findSweep searches a sweep for a share of the time until the deadline of ctx.
+func (s *planSearch) findSweep(ctx context.Context, seed uint64, share float64) (priced, error) {
+	return s.run(ctx, share, func(limited context.Context) (priced, error) { return s.p.searchSweep(limited, s.o, seed, s.moves) })
+}
+
+// run runs a search for a share of the time until the deadline of ctx. If that time ends first, isComplete becomes false, and the best plan
+// that was found before is returned without an error.
+func (s *planSearch) run(ctx context.Context, share float64, search func(context.Context) (priced, error)) (priced, error) {
+	limited, cancel := withTimeShare(ctx, share)
+	defer cancel()
+	best, err := search(limited)
+	if ctxErr := limited.Err(); ctxErr != nil {
+		s.isComplete = false
+		isLate := errors.Is(err, ctxErr) && errors.Is(ctxErr, context.DeadlineExceeded)
+		if isLate && best.hasPlan() {
+			err = nil
 		}
-		return found, err
 	}
-	findTree := func(ctx context.Context) (priced, error) { return p.searchTree(ctx, o, moves) }
-	findSweep := func(seed uint64) func(context.Context) (priced, error) {
-		return func(ctx context.Context) (priced, error) { return p.searchSweep(ctx, o, seed, moves) }
-	}
+	return best, err
+}
 
-	// A tree that truncates nothing needs no other plan. One that truncates is no plan for marginals.
-	tree, treeErr := searchFor(1.0/3, findTree) // treeErr: why the tree is no plan
-	if treeErr == nil && o.Marginals {
-		c, err := p.Price(ctx, &tree.plan, o.Bond, true)
-		if err != nil || !c.Lossless || c.Bytes > float64(o.Memory) {
-			treeErr = errTruncates
-		}
-	}
-	if treeErr == nil && tree.loss == 0 {
-		return []TruncatedPlan{tree.plan}, isComplete, nil
-	}
-
-	// Otherwise compare it with a sweep: unequal is the ratio of flops from which on only the cheaper family is planned, twice.
-	sweep, sweepErr := searchFor(1.0/2, findSweep(o.Seed))
+// choosePair returns the two plans if there are a tree and a sweep: these two, the cheaper one first, or two of the same kind if the other
+// kind takes more than unequal times as many flops.
+func (s *planSearch) choosePair(ctx context.Context, tree, sweep priced) []TruncatedPlan {
 	switch {
-	case errors.Is(ctx.Err(), context.Canceled), sweepErr != nil && treeErr != nil && ctx.Err() != nil:
-		return nil, false, ctx.Err()
-	case sweepErr != nil && treeErr != nil:
-		return nil, isComplete, sweepErr
-	case sweepErr != nil: // only the tree fits
-		return []TruncatedPlan{tree.plan}, isComplete, nil
-	case treeErr != nil || tree.flops > unequal*sweep.flops: // two sweeps
-		other, err := searchFor(1, findSweep(o.Seed+1))
-		if err != nil || slices.Equal(other.plan.Order, sweep.plan.Order) {
-			other.plan = reverseSweep(sweep.plan)
-		}
-		plans = []TruncatedPlan{sweep.plan, other.plan}
-	case sweep.flops > unequal*tree.flops: // two trees, or the tree and the sweep
-		o.Seed++ // findTree takes its seed from o
-		other, err := searchFor(1, findTree)
+	case tree.flops > unequal*sweep.flops:
+		return s.pairSweeps(ctx, sweep)
+	case sweep.flops > unequal*tree.flops:
+		second, err := s.findTree(ctx, s.o.Seed+1, 1)
 		if err != nil {
-			other = sweep
+			second = sweep
 		}
-		plans = []TruncatedPlan{tree.plan, other.plan}
+		return []TruncatedPlan{tree.plan, second.plan}
 	case sweep.flops <= tree.flops:
-		plans = []TruncatedPlan{sweep.plan, tree.plan}
+		return []TruncatedPlan{sweep.plan, tree.plan}
 	default:
-		plans = []TruncatedPlan{tree.plan, sweep.plan}
+		return []TruncatedPlan{tree.plan, sweep.plan}
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return nil, false, ctx.Err()
+}
+
+// pairSweeps returns a sweep and one of another seed, or its own reverse if there is no other.
+func (s *planSearch) pairSweeps(ctx context.Context, sweep priced) []TruncatedPlan {
+	second, err := s.findSweep(ctx, s.o.Seed+1, 1)
+	if err != nil || slices.Equal(second.plan.Order, sweep.plan.Order) {
+		second.plan = reverseSweep(sweep.plan)
 	}
-	return plans, isComplete, nil
+	return []TruncatedPlan{sweep.plan, second.plan}
 }
 
 // withTimeShare returns a context that ends after a share of the time until the deadline of ctx. It returns ctx if that has no deadline.
@@ -300,17 +344,18 @@ func decodeTree(lists [][]int) (trees.Plan, error) {
 // GreedySweeps returns the sweep that a search of one move finds, and the same sweep in reverse. It takes milliseconds for a thousand
 // tables.
 func (p *Prepared) GreedySweeps(ctx context.Context, o SearchOptions) ([]TruncatedPlan, error) {
-	found, err := p.searchSweep(ctx, o, o.Seed, 1)
+	const moves = 1
+	sweep, err := p.searchSweep(ctx, o, o.Seed, moves)
 	if err != nil {
 		return nil, err
 	}
-	return []TruncatedPlan{found.plan, reverseSweep(found.plan)}, nil
+	return []TruncatedPlan{sweep.plan, reverseSweep(sweep.plan)}, nil
 }
 
 // SearchSweep returns the best sweep that a search of o.Moves finds. The error is over budget if none fits the memory at this bond.
 func (p *Prepared) SearchSweep(ctx context.Context, o SearchOptions) (TruncatedPlan, error) {
-	found, err := p.searchSweep(ctx, o, o.Seed, o.Moves)
-	return found.plan, err
+	sweep, err := p.searchSweep(ctx, o, o.Seed, o.Moves)
+	return sweep.plan, err
 }
 
 // PriceGreedy returns the price of the sweep that a search of one move finds.

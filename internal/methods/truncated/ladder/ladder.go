@@ -19,8 +19,8 @@ func (p price) memoised() price {
 	type flopsAndBytes struct{ flops, bytes float64 }
 	prices := map[int]flopsAndBytes{}
 	return func(bond int) (float64, float64, error) {
-		if known, ok := prices[bond]; ok {
-			return known.flops, known.bytes, nil
+		if earlier, ok := prices[bond]; ok {
+			return earlier.flops, earlier.bytes, nil
 		}
 		flops, bytes, err := p(bond)
 		if err == nil {
@@ -131,8 +131,8 @@ func (l *builder) rungsAt(bond int) (rungs []rung, err error) {
 		}
 		isVeryFirst := len(l.rungs) == 0 && len(rungs) == 0
 		if !isVeryFirst && total+flops > l.remaining {
-			if len(l.rungs) == 0 || len(rungs) > 0 && len(l.rungs) < 2 {
-				break // one plan alone is better than none
+			if len(rungs) > 0 && len(l.rungs) < 2 {
+				break // at the bottom of the ladder one plan alone is better than none
 			}
 			return nil, nil // later rungs have to be there for all plans
 		}
@@ -160,7 +160,7 @@ func (l *builder) isExhausted(bond int) (bool, error) {
 // k·step with a step of an eighth of low, and finds k by bisection, since prices grow with the bond. It adds nothing if k is 0 or 1.
 // l.rungsAt returns no rungs for a bond that does not fit.
 func (l *builder) addLargest(low, high int) error {
-	step := max(low/8, 1)
+	step := max(low/8, 1)               // chosen
 	fits, exceeds := 0, (high-low)/step // the largest k that is known to fit, and the smallest that is known not to
 	for exceeds-fits > 1 {
 		middle := (fits + exceeds) / 2

@@ -40,57 +40,27 @@ func Plan(
 		return nil, false, err
 	}
 
+	for k := range plans {
+		plans[k].Number, plans[k].Masked = k, masked
+	}
+
 	// Prices of a large network have to be there within the time for planning, all that remains of it.
 	pricing, cancel := proposal.PlanningContext(ctx, 1)
 	defer cancel()
 	if len(p.Expression().Tables) <= policy.MostHasty { // prices take no time
 		pricing = ctx
 	}
-	prices := make([]price, len(plans))
-	for k := range plans {
-		prices[k] = price(func(bond int) (float64, float64, error) {
-			c, err := p.Price(pricing, &plans[k], bond, marginals)
-			return c.Flops, c.Bytes, err
-		}).memoised()
+	rungs, hasAll, err := chooseRungs(ctx, pricing, p, plans, s, bond, marginals)
+	if err != nil {
+		return nil, false, err
 	}
-
-	for k := range plans {
-		plans[k].Number, plans[k].Masked = k, masked
-	}
-
-	// If the first plan truncates nothing, one rung is enough. If prices take too long, take the rungs so far.
-	var rungs []rung
-	c, err := p.Price(pricing, &plans[0], bond, marginals)
-	fits := c.Bytes <= float64(s.Memory) && (c.Flops <= s.Budget || s.Bond > 0) // a bond that is asked for may exceed the budget
-	if err == nil && c.Lossless && fits {
-		rungs = []rung{{bond: bond, cost: query.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
-	} else if rungs, err = buildRungs(prices, s); err != nil {
-		if !proposal.IsOutOfTime(ctx, err) {
-			return nil, false, err
-		}
-		if len(rungs) == 0 {
-			rungs = firstRung(ctx, p, &plans[0], s, marginals)
-		}
-		if len(rungs) == 0 {
-			return nil, false, fault.New(fault.OverBudget,
-				"plan: truncated legs: no bond was priced in the time that the deadline leaves, %d tables are left", len(p.Expression().Tables))
-		}
-		isComplete = false
-	}
-
-	if len(rungs) == 0 {
-		return nil, false, fault.New(fault.OverBudget, "plan: no plan of truncated legs fits %d bytes", s.Memory)
-	}
-	first, mayFail := rungs[0], s.Method == query.MethodAuto && s.Bond == 0 // method auto has other methods
-	if mayFail && proposal.HasDeadline(ctx) && first.cost.Flops > s.Budget {
-		return nil, false, fault.New(fault.OverBudget,
-			"plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth",
-			first.bond, first.cost.Flops, s.Budget)
+	if err := checkFirst(ctx, rungs, s); err != nil {
+		return nil, false, err
 	}
 	if r, ok := slicedRung(pricing, p, plans, rungs, s, marginals); ok {
 		rungs = append(rungs, r)
 	}
-	isComplete = isComplete && pricing.Err() == nil // if prices were cut off, more time might give more rungs
+	isComplete = isComplete && hasAll && pricing.Err() == nil // if prices were cut off, more time might give more rungs
 
 	plan = &btn.Plan{Method: query.MethodTruncated, Accuracy: s.Accuracy}
 	domains := p.Domains()
@@ -99,6 +69,57 @@ func Plan(
 	}
 
 	return plan, isComplete, nil
+}
+
+// chooseRungs returns the rungs of the ladder, estimates along one plan at one bond each. If the first plan truncates nothing at the bond
+// for which it was searched, that is the only rung. pricing limits the time of prices. If it ends, hasAll is false, and the rungs are those
+// that were priced before, or the first one.
+func chooseRungs(
+	ctx, pricing context.Context, p *truncated.Prepared, plans []truncated.TruncatedPlan, s query.Settings, bond int, marginals bool,
+) (rungs []rung, hasAll bool, err error) {
+	c, err := p.Price(pricing, &plans[0], bond, marginals)
+	fits := c.Bytes <= float64(s.Memory) && (c.Flops <= s.Budget || s.Bond > 0) // a bond that is asked for may exceed the budget
+	if err == nil && c.Lossless && fits {
+		return []rung{{bond: bond, cost: query.Cost{Flops: c.Flops, Bytes: c.Bytes}}}, true, nil
+	}
+
+	prices := make([]price, len(plans))
+	for k := range plans {
+		prices[k] = price(func(bond int) (float64, float64, error) {
+			c, err := p.Price(pricing, &plans[k], bond, marginals)
+			return c.Flops, c.Bytes, err
+		}).memoised()
+	}
+	rungs, err = buildRungs(prices, s)
+	if err == nil {
+		return rungs, true, nil
+	}
+	if !proposal.IsOutOfTime(ctx, err) {
+		return nil, false, err
+	}
+	if len(rungs) == 0 {
+		rungs = firstRung(ctx, p, &plans[0], s, marginals)
+	}
+	if len(rungs) == 0 {
+		return nil, false, fault.New(fault.OverBudget,
+			"plan: truncated legs: no bond was priced in the time that the deadline leaves, %d tables are left", len(p.Expression().Tables))
+	}
+	return rungs, false, nil
+}
+
+// checkFirst returns an error (over budget) if there are no rungs, or if the first one takes longer than the deadline allows and other
+// methods may answer instead.
+func checkFirst(ctx context.Context, rungs []rung, s query.Settings) error {
+	if len(rungs) == 0 {
+		return fault.New(fault.OverBudget, "plan: no plan of truncated legs fits %d bytes", s.Memory)
+	}
+	first, hasOthers := rungs[0], s.Method == query.MethodAuto && s.Bond == 0 // method auto has other methods
+	if hasOthers && proposal.HasDeadline(ctx) && first.cost.Flops > s.Budget {
+		return fault.New(fault.OverBudget,
+			"plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth",
+			first.bond, first.cost.Flops, s.Budget)
+	}
+	return nil
 }
 
 // firstRung returns one rung along a plan after the time for prices is over: at the first bond, or at the smallest one if that exceeds the

@@ -58,9 +58,15 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return model, ctx.Err()
 	}
 
-	// Search plans for the network under the evidence. They depend on the evidence only by the shape that it leaves, and by the variables
-	// of its indices, which slices fix.
-	const isMasked = false // the plans are for the network under the evidence
+	return proposeUnderEvidence(ctx, j, prepared, marginals, reason)
+}
+
+// proposeUnderEvidence proposes a ladder along plans for the network that was simplified under the evidence. They depend on the evidence
+// only by the shape that it leaves, and by the variables of its indices, which slices fix. reason says why the model's plans are not taken.
+func proposeUnderEvidence(
+	ctx context.Context, j *proposal.Job, prepared *truncated.Prepared, marginals bool, reason string,
+) (*btn.Assignment, error) {
+	const isMasked = false // evidence enters by the simplification
 	kind := fmt.Sprint("truncated under evidence, variables ", prepared.DecidingIndices(), truncated.SignsKeySuffix(prepared))
 	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey(kind, marginals), prepared.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
@@ -80,7 +86,7 @@ func prepareInTime(ctx context.Context, j *proposal.Job, marginals bool) (prepar
 	if !j.IsAuto() {
 		return truncated.Simplify(ctx, j.Problem(), marginals)
 	}
-	err = proposal.RunInTimeShare(ctx, policy.PrepareShare, "the simplification for truncated legs", func(ctx context.Context) error {
+	err = proposal.RunInTimeShare(ctx, policy.PrepareShare, "the simplification for truncated legs", func(ctx context.Context) (err error) {
 		prepared, err = truncated.Simplify(ctx, j.Problem(), marginals)
 		return err
 	})

@@ -25,11 +25,15 @@ func findSlices(
 	ctx context.Context, p *truncated.Prepared, domains []int, plan *truncated.TruncatedPlan, bond int, memory int64, marginals bool,
 ) (sliced []int, cost truncated.Cost) {
 	candidates := byDegree(p, domains)
-	allowed := firstValues(p, domains, candidates)
+	s := sliceSearch{
+		prepared: p, first: firstValues(p, domains, candidates),
+		price: func(masked *truncated.Prepared) (truncated.Cost, error) {
+			return masked.Price(ctx, plan, bond, marginals)
+		},
+	}
 	count := 1 // number of slices
 	for {
-		// Price a slice with each further variable. values has one value of each fixed variable.
-		best, bestCost, bestMask := -1, cost, factorgraph.Evidence{}
+		best, bestCost := -1, cost // −1: no variable
 		for _, v := range candidates {
 			if ctx.Err() != nil {
 				return nil, cost
@@ -37,22 +41,12 @@ func findSlices(
 			if slices.Contains(sliced, v) || count*domains[v] > mostSlices {
 				continue
 			}
-			values := map[int]int{v: allowed[v]}
-			for _, s := range sliced {
-				values[s] = allowed[s]
-			}
-			mask := factorgraph.Observe(values)
-			masked, err := p.Mask(mask)
-			if err != nil { // the variable cannot be fixed
-				continue
-			}
-			c, err := masked.Price(ctx, plan, bond, marginals)
-			if err == nil && (best < 0 || c.Bytes < bestCost.Bytes) {
-				best, bestCost, bestMask = v, c, mask
+			c, ok := s.priceSlice(append(slices.Clip(sliced), v))
+			if ok && (best < 0 || c.Bytes < bestCost.Bytes) {
+				best, bestCost = v, c
 			}
 		}
-
-		if best < 0 || bestMask.IsEmpty() {
+		if best < 0 {
 			return nil, cost
 		}
 		sliced, cost = append(sliced, best), bestCost
@@ -61,6 +55,27 @@ func findSlices(
 			return sliced, cost
 		}
 	}
+}
+
+// sliceSearch prices slices of a network.
+type sliceSearch struct {
+	prepared *truncated.Prepared
+	first    map[int]int                                              // firstValues
+	price    func(masked *truncated.Prepared) (truncated.Cost, error) // of a network under a mask
+}
+
+// priceSlice returns the cost of a slice that fixes some variables. ok is false if a mask cannot fix them, or there is no price.
+func (s *sliceSearch) priceSlice(variables []int) (c truncated.Cost, ok bool) {
+	values := map[int]int{}
+	for _, v := range variables {
+		values[v] = s.first[v]
+	}
+	masked, err := s.prepared.Mask(factorgraph.Observe(values))
+	if err != nil {
+		return truncated.Cost{}, false
+	}
+	c, err = s.price(masked)
+	return c, err == nil
 }
 
 // firstValues returns, by variable, its first value that the network allows. Slices are priced with it, since all values cost the same. A

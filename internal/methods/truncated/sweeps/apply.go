@@ -212,16 +212,10 @@ func (c *chain) compressFromRight(
 			break
 		}
 
-		count := min(f.rows, width) // number of singular values
-		s, vt := make([]float64, count), make([]float64, count*width)
-		if err := c.work.RightSVD(rn, f.rows, width, s, vt); err != nil {
+		v, rank, err := c.leadingVectors(rn, f.rows, width, acc)
+		if err != nil || rank == 0 {
 			return nil, 0, err
 		}
-		rank := acc.value.ChooseRank(s, int(acc.bond), acc.cutoff)
-		if rank == 0 {
-			return nil, 0, nil
-		}
-		v := vt[: rank*width : rank*width]
 		sites = append(sites, &site{index: a.index, dim: a.dim, left: float64(rank), right: float64(cols), data: v})
 		carried = make([]float64, rows*rank) // N·V
 		c.work.MulTB(carried, n, v, rows, width, rank)
@@ -229,6 +223,18 @@ func (c *chain) compressFromRight(
 	}
 	slices.Reverse(sites)
 	return sites, exp, nil
+}
+
+// leadingVectors returns the leading right singular vectors of a matrix of rows × width, as the rows of Vᵀ, and their number: as many as
+// the bond and the cutoff of acc keep. acc records what is dropped. The number is 0 if the matrix is 0.
+func (c *chain) leadingVectors(matrix []float64, rows, width int, acc *account) (vt []float64, rank int, err error) {
+	count := min(rows, width) // number of singular values
+	s, vt := make([]float64, count), make([]float64, count*width)
+	if err := c.work.RightSVD(matrix, rows, width, s, vt); err != nil {
+		return nil, 0, err
+	}
+	rank = acc.value.ChooseRank(s, int(acc.bond), acc.cutoff)
+	return vt[: rank*width : rank*width], rank, nil
 }
 
 // extendCompressed returns the product B·carried. B is the grown site: site a times its core o of the operator. carried is the compressed
@@ -262,79 +268,111 @@ func (c *chain) extendCompressed(carried []float64, a *site, o core, isSummed bo
 	return n
 }
 
-// priceSpan returns the cost of applyOperator on a span, if bonds are truncated to the given bond. It follows factorsFromLeft and then
-// compressFromRight, and uses the names there: R is the factor left of a site, and N the grown site times the compressed part right of it.
-// Matrices have 8 bytes an entry. bonds are those between the sites that are kept, the outer ones included. If no site is kept, they are
-// the outer ones only.
+// priceSpan returns the cost of applyOperator on a span, if bonds are truncated to the given bond. bonds are those between the sites that
+// are kept, the outer ones included. If no site is kept, they are the outer ones only.
 func priceSpan(span []*site, o operator, summed []bool, bond float64) (flops, bytes float64, bonds []float64) {
-	// From left to right: the factor left of site k has rows[k] rows, and the core of the site entries[k] entries.
-	n := len(span)
-	firstKept, last := slices.Index(summed, false), lastKept(summed)
-	if firstKept < 0 {
-		firstKept = n
-	}
-	rows, entries := make([]float64, n+1), make([]float64, n)
-	rows[0] = span[0].left
-	stored, peak := 8*rows[0]*rows[0], 0.0 // bytes of the factors and the operator; largest number of bytes so far
-	for k, a := range span {
-		entries[k] = o.maxEntries(k, a.dim)
-		stored += entryBytes * entries[k]
-	}
-	for k := range last {
-		factorFlops, scratch, nextRows := priceFactor(span[k], o.bonds[k], o.bonds[k+1], entries[k], rows[k], summed[k], k >= firstKept)
-		rows[k+1] = nextRows
-		flops += factorFlops
-		stored += 8 * nextRows * o.bonds[k+1] * span[k].right
-		peak = max(peak, stored+scratch)
-	}
+	p := newSpanPrice(span, o, summed)
+	p.goRight()
+	bonds = p.goLeft(bond)
+	return p.flops, p.peak, bonds
+}
 
-	// From right to left: cols is the bond right of the next new site.
-	cols := span[n-1].right
+// spanPrice counts the cost of applyOperator on a span. The names are those of factorsFromLeft and compressFromRight: R is the factor left
+// of a site, and N the grown site times the compressed part right of it. Matrices have 8 bytes an entry.
+type spanPrice struct {
+	span      []*site
+	operator  operator
+	summed    []bool    // by site: it is summed out, not kept
+	firstKept int       // the first site that is kept; len(span): none
+	entries   []float64 // by site: the entries of its core of the operator
+	rows      []float64 // by site: the rows of R, up to the last site that is kept; goRight sets all but the first
+
+	flops  float64 // so far
+	stored float64 // bytes of the factors so far and of the operator
+	peak   float64 // largest number of bytes so far
+}
+
+// newSpanPrice returns the price of a span of which the operator and the first factor, the identity, are counted.
+func newSpanPrice(span []*site, o operator, summed []bool) *spanPrice {
+	n := len(span)
+	p := &spanPrice{
+		span: span, operator: o, summed: summed, firstKept: slices.Index(summed, false),
+		entries: make([]float64, n), rows: make([]float64, n+1),
+	}
+	if p.firstKept < 0 {
+		p.firstKept = n
+	}
+	p.rows[0] = span[0].left
+	p.stored = 8 * p.rows[0] * p.rows[0]
+	for k, a := range span {
+		p.entries[k] = o.maxEntries(k, a.dim)
+		p.stored += entryBytes * p.entries[k]
+	}
+	return p
+}
+
+// goRight counts the cost of factorsFromLeft.
+func (p *spanPrice) goRight() {
+	bonds := p.operator.bonds
+	for k := range lastKept(p.summed) {
+		mayReduce := k >= p.firstKept
+		flops, scratch, nextRows := priceFactor(p.span[k], bonds[k], bonds[k+1], p.entries[k], p.rows[k], p.summed[k], mayReduce)
+		p.rows[k+1] = nextRows
+		p.flops += flops
+		p.stored += 8 * nextRows * bonds[k+1] * p.span[k].right
+		p.peak = max(p.peak, p.stored+scratch)
+	}
+}
+
+// goLeft counts the cost of compressFromRight, after goRight, and returns the bonds between the sites that are kept.
+func (p *spanPrice) goLeft(bond float64) (bonds []float64) {
+	span, o, n := p.span, p.operator, len(p.span)
+	cols := span[n-1].right // the bond right of the next new site
 	bonds = append(make([]float64, 0, n+1), cols)
-	if firstKept == n {
-		return flops, peak, []float64{rows[n], cols}
+	if p.firstKept == n {
+		return []float64{p.rows[n], cols}
 	}
 	siteBytes, carried := 0.0, cols*cols // bytes of the new sites; entries of the compressed part right of site k
-	for k := n - 1; k >= firstKept; k-- {
+	for k := n - 1; k >= p.firstKept; k-- {
 		a, d := span[k], float64(span[k].dim)
 
 		// N, a matrix of left × width, is computed by way of a·carried (extendCompressed).
 		values := d
-		if summed[k] {
+		if p.summed[k] {
 			values = 1
 		}
 		left, width := o.bonds[k]*a.left, values*cols
-		flops += 2*o.bonds[k+1]*a.left*d*a.right*cols + 2*entries[k]*a.left*cols // a·carried, then the entries of the core
-		live := carried + left*values*cols + a.left*d*cols                       // entries of all matrices at this site
-		if summed[k] {
+		p.flops += 2*o.bonds[k+1]*a.left*d*a.right*cols + 2*p.entries[k]*a.left*cols // a·carried, then the entries of the core
+		live := carried + left*values*cols + a.left*d*cols                           // entries of all matrices at this site
+		if p.summed[k] {
 			carried = left * cols
-			peak = max(peak, stored+siteBytes+8*live)
+			p.peak = max(p.peak, p.stored+siteBytes+8*live)
 			continue
 		}
 
-		// R·N, a matrix of rows[k] × width; at site 0 R is the identity.
+		// R·N, a matrix of p.rows[k] × width; at site 0 R is the identity.
 		if k > 0 {
-			flops += 2 * rows[k] * left * width
-			live += rows[k] * width
+			p.flops += 2 * p.rows[k] * left * width
+			live += p.rows[k] * width
 		}
-		if k == firstKept { // its left bond is not truncated
-			bonds = append(bonds, rows[k])
-			peak = max(peak, stored+(siteBytes+8*rows[k]*width)+8*live)
+		if k == p.firstKept { // its left bond is not truncated
+			bonds = append(bonds, p.rows[k])
+			p.peak = max(p.peak, p.stored+(siteBytes+8*p.rows[k]*width)+8*live)
 			break
 		}
 
 		// The singular value decomposition of R·N, whose right vectors V are the new site, and N·V, which is carried on.
-		count := min(rows[k], width) // number of singular values
+		count := min(p.rows[k], width) // number of singular values
 		rank := min(count, bond)
-		flops += svdFlops(rows[k], width) + 2*left*width*rank // and N·V
+		p.flops += svdFlops(p.rows[k], width) + 2*left*width*rank // and N·V
 		// Besides the matrices before: U, S and Vᵀ with memory of the decomposition, a copy of R·N, and N·V.
-		peak = max(peak, stored+siteBytes+8*(live+count*(rows[k]+2*width)+rows[k]*width+left*rank))
+		p.peak = max(p.peak, p.stored+siteBytes+8*(live+count*(p.rows[k]+2*width)+p.rows[k]*width+left*rank))
 		siteBytes += 8 * rank * width
 		carried, cols = left*rank, rank
 		bonds = append(bonds, rank)
 	}
 	slices.Reverse(bonds)
-	return flops, peak, bonds
+	return bonds
 }
 
 // priceFactor returns the cost of extendFactor at site a, and the number of rows of its result. rows is that of the factor before. The core

@@ -167,14 +167,7 @@ func (c *chain) removeSpan(first, n int, rows, cols float64, f factor) (isNonzer
 	c.sites = slices.Delete(c.sites, first, first+n)
 	c.centre = max(first-1, 0)
 	if len(c.sites) == 0 {
-		if c.isDryRun() {
-			return true, nil
-		}
-		isNonzero, err := c.normalise(f.data, f.exp)
-		if isNonzero {
-			c.scale = c.scale.Mul(scaled.FromFloat(f.data[0]))
-		}
-		return isNonzero, err
+		return c.multiplyScale(f)
 	}
 
 	a := c.sites[c.centre]
@@ -197,6 +190,19 @@ func (c *chain) removeSpan(first, n int, rows, cols float64, f factor) (isNonzer
 		c.work.Mul(changed.data, f.data, a.data, int(rows), left, dim*right)
 	}
 	return c.normalise(changed.data, f.exp)
+}
+
+// multiplyScale multiplies the scale by f, a matrix of one number, if no site is left. It does nothing in a dry run. isNonzero is false if
+// the number is 0.
+func (c *chain) multiplyScale(f factor) (isNonzero bool, err error) {
+	if c.isDryRun() {
+		return true, nil
+	}
+	isNonzero, err = c.normalise(f.data, f.exp) // moves a power of two from the number to the scale
+	if isNonzero {
+		c.scale = c.scale.Mul(scaled.FromFloat(f.data[0]))
+	}
+	return isNonzero, err
 }
 
 // addScaled adds factor·x to sum.

@@ -24,6 +24,7 @@ import (
 // φ_k: Z = ⟨φ_k, ψ_k⟩ with the state ψ_k of the forward sweep. The product with one index held at a value is the part of Z with that value.
 // It returns nil if φ or a marginal has become 0 or is not finite, and in a dry run.
 func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
+	// isShared: every step makes new sites, also in a dry run.
 	c := &chain{scale: scaled.One, position: s.plan.Position, work: s.work, isShared: true}
 	var marginals [][]float64
 	product := &overlap{work: s.work} // of both chains
@@ -34,7 +35,7 @@ func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 		product.weights = ungaugingWeights(s.forwardWeights, backwardWeights)
 	}
 
-	for k := len(s.steps) - 1; k >= 0; k-- {
+	for k := range slices.Backward(s.steps) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -55,10 +56,9 @@ func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 			}
 		}
 
-		// Before the first step of an index the chain has no site for it: sum it out.
+		// Before the first step of an index the forward chain has no site for it: sum it out.
 		if slices.Contains(st.enter, st.index) {
-			first, _ := c.find(s.plan.Position[st.index])
-			isNonzero, err = c.applyOperator(first, identityOperator(s.hypergraph.Dims[st.index]), []bool{true}, &s.account)
+			isNonzero, err = s.sumOut(c, st.index)
 			if err != nil || !isNonzero {
 				return nil, err
 			}
@@ -66,6 +66,13 @@ func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 	}
 	s.account.value.Flops += product.flops
 	return marginals, nil
+}
+
+// sumOut sums an index out of a chain that has it. isNonzero is false if the chain becomes 0.
+func (s *sweep) sumOut(c *chain, index int) (isNonzero bool, err error) {
+	site, _ := c.find(s.plan.Position[index])
+	isSummed := []bool{true} // the only site of the operator
+	return c.applyOperator(site, identityOperator(s.hypergraph.Dims[index]), isSummed, &s.account)
 }
 
 // stepBack applies the transpose of a step. If the step sums its index out, the index enters; other indices that enter at the step are
@@ -79,7 +86,7 @@ func (s *sweep) stepBack(c *chain, st *step) (isNonzero bool, err error) {
 	if s.isDryRun() {
 		overlapBytes = s.priceOverlap(c, st)
 	}
-	s.account.held += overlapBytes
+	s.account.held += overlapBytes // while the step is counted
 	isNonzero, err = s.applyTables(c, st, func(j int) bool { return j != st.index && slices.Contains(st.enter, j) })
 	s.account.held -= overlapBytes
 	return isNonzero, err
@@ -129,7 +136,7 @@ type overlap struct {
 // chain is a product of sites, one for each index.
 func (o *overlap) marginal(a, b []*site, index int) []float64 {
 	k := slices.IndexFunc(a, func(s *site) bool { return s.index == index })
-	left, right := o.productsAround(a, b, k, o.extendRight, o.extendLeft)
+	left, right := o.productsAround(a, b, k, o.extendRight, o.extendLeft) // of all sites left and right of the index
 	siteA, siteB := a[k], o.withWeights(b[k])
 	leftA, dim, rightA := siteA.sizes()
 	leftB, _, rightB := siteB.sizes()
@@ -262,7 +269,7 @@ func updateProducts(
 		}
 		a, b := pair(k)
 		last = extend(memory, last, a, b)
-		legs.Rescale(last)
+		legs.Rescale(last) // the power of 2 does not matter
 		list = append(list, endProduct{a: a, b: b, data: last})
 	}
 	return list, last

@@ -59,7 +59,7 @@ func operatorSizes(h contractionorder.Hypergraph, p Plan, st *step, span []int) 
 		}
 		o.bonds = append(o.bonds, states)
 	}
-	o.bonds[len(span)] = 1
+	o.bonds[len(span)] = 1 // nothing crosses the right end
 	return o
 }
 
@@ -143,15 +143,15 @@ func splitTrain(w *linalg.Work, data []float64, sites, dims []int) (cores [][]fl
 
 		// U of the rank is the core, and S·Vᵀ remains.
 		rank := new(legs.Value).ChooseRank(s, k, rankCutoff) // a new value, whose record of truncations nobody reads
-		left := make([]float64, rows*rank)
+		core := make([]float64, rows*rank)
 		for i := range rows {
-			copy(left[i*rank:(i+1)*rank], u[i*k:])
+			copy(core[i*rank:(i+1)*rank], u[i*k:])
 		}
 		remaining = vt[:rank*cols]
 		for i := range remaining {
 			remaining[i] *= s[i/cols]
 		}
-		cores, ranks = append(cores, left), append(ranks, rank)
+		cores, ranks = append(cores, core), append(ranks, rank)
 	}
 	return append(cores, remaining), append(ranks, 1), nil
 }
@@ -256,25 +256,21 @@ type coreSite struct {
 // has the first states on the right. For value x of the site, the weights from the states of a to the states of a are the Kronecker product
 // of the trains' matrices. At the last site, all values come together in a single right state. A train is a table written as a product of
 // one core for each of its other indices.
-func (s *stepTables) fillCore(c *core, leftStates, dims []int, p Plan, at coreSite) (rightStates []int) {
+func (s *stepTables) fillCore(c *core, leftStates, dims []int, p Plan, site coreSite) (rightStates []int) {
 	var trains []*train // that have a matrix here
 	for _, tr := range s.trains {
-		if tr.spans(p, at.index) {
+		if tr.spans(p, site.index) {
 			trains = append(trains, tr)
 		}
 	}
 	rightStates = make([]int, len(leftStates))
 	states := 0 // number of right states so far
 	for a := range leftStates {
-		if !at.isLast {
+		if !site.isLast {
 			rightStates[a] = states
 		}
-		for x := range dims[at.index] {
-			m, rows, cols := []float64{s.siteWeight(at, a, x)}, 1, 1
-			for _, tr := range trains {
-				trainMatrix, trainRows, trainCols := tr.matrix(p, dims, at.index, x, a)
-				m, rows, cols = kronecker(m, rows, cols, trainMatrix, trainRows, trainCols)
-			}
+		for x := range dims[site.index] {
+			m, cols := s.matrixAt(trains, dims, p, site, x, a)
 			for i, weight := range m {
 				if weight != 0 {
 					left, right := leftStates[a]+i/cols, rightStates[a]+i%cols
@@ -284,25 +280,36 @@ func (s *stepTables) fillCore(c *core, leftStates, dims []int, p Plan, at coreSi
 			states = max(states, rightStates[a]+cols)
 		}
 	}
-	if c.rightStates = 1; !at.isLast {
+	if c.rightStates = 1; !site.isLast {
 		c.rightStates = max(states, 1)
 	}
 	return rightStates
 }
 
+// matrixAt returns the weights from the states of value a of the step's index to the states of a, at value x of a site: a matrix with cols
+// columns, the Kronecker product of siteWeight and of the matrices of the trains.
+func (s *stepTables) matrixAt(trains []*train, dims []int, p Plan, site coreSite, x, a int) (m []float64, cols int) {
+	m, rows, cols := []float64{s.siteWeight(site, a, x)}, 1, 1
+	for _, tr := range trains {
+		trainMatrix, trainRows, trainCols := tr.matrix(p, dims, site.index, x, a)
+		m, rows, cols = kronecker(m, rows, cols, trainMatrix, trainRows, trainCols)
+	}
+	return m, cols
+}
+
 // siteWeight returns the weight of value x of a site if the step's index has value a, without the trains. At the site of the step's index
 // it is 0 unless x is a. A train is a table written as a product of cores; the weight is what tables over the step's index alone, and the
 // gauge, contribute.
-func (s *stepTables) siteWeight(at coreSite, a, x int) float64 {
+func (s *stepTables) siteWeight(site coreSite, a, x int) float64 {
 	weight := 1.0
 	switch {
-	case at.isStepIndex && x == a:
+	case site.isStepIndex && x == a:
 		weight = s.weights[a]
-	case at.isStepIndex:
+	case site.isStepIndex:
 		weight = 0
 	}
-	if at.enter != nil {
-		weight *= at.enter[x]
+	if site.enter != nil {
+		weight *= site.enter[x]
 	}
 	return weight
 }

@@ -27,15 +27,15 @@ func shuffle(list []int, rng *rand.Rand) []int {
 func cuthillMcKee(neighbours [][]int, indices []int, rng *rand.Rand) (order []int) {
 	isVisited := make([]bool, len(neighbours))
 	search := func(isVisited []bool, start int, rng *rand.Rand) []int {
-		return legs.BreadthFirst(neighbours, isVisited, start, func(found []int) {
-			slices.SortStableFunc(shuffle(found, rng), func(a, b int) int { return cmp.Compare(len(neighbours[a]), len(neighbours[b])) })
+		return legs.BreadthFirst(neighbours, isVisited, start, func(newNeighbours []int) {
+			slices.SortStableFunc(shuffle(newNeighbours, rng), func(a, b int) int { return cmp.Compare(len(neighbours[a]), len(neighbours[b])) })
 		})
 	}
 	for _, start := range shuffle(slices.Clone(indices), rng) {
 		if isVisited[start] {
 			continue
 		}
-		for range 4 { // go to the rim: the last index of a search is farther out than its start
+		for range 4 { // go to the rim: the last index of a search is farther out than its start; four times are chosen
 			reached := search(slices.Clone(isVisited), start, nil)
 			start = reached[len(reached)-1]
 		}
@@ -166,7 +166,8 @@ func (g *greedySweep) cost(k int) float64 {
 		}
 	}
 	bits := math.Log2(float64(g.hypergraph.Dims[i]))
-	return float64(last-first)*bits + 2*(enteringBits-bits) + 1e-3*float64(g.entry[i])/float64(len(g.neighbours))
+	lateness := float64(g.entry[i]) / float64(len(g.neighbours)) // the number of indices that entered before, from 0 to 1
+	return float64(last-first)*bits + 2*(enteringBits-bits) + 1e-3*lateness
 }
 
 // enter inserts index j into the frontier at place k, and into the chain before index i, or at its end if i is atEnd.

@@ -54,8 +54,8 @@ func (p Plan) check(h contractionorder.Hypergraph) error {
 		return planError("%d positions for %d indices", len(p.Position), len(h.Dims))
 	}
 	// RestrictOrder adds the indices of dimension above 1 that an order lacks: for no order, all of them.
-	if want := len(contractionorder.RestrictOrder(nil, h)); len(p.Order) != want {
-		return planError("an order of %d indices, the expression has %d of dimension above 1", len(p.Order), want)
+	if n := len(contractionorder.RestrictOrder(nil, h)); len(p.Order) != n {
+		return planError("an order of %d indices, the expression has %d of dimension above 1", len(p.Order), n)
 	}
 	isInOrder := make([]bool, len(h.Dims))
 	indexAt := make(map[int]int, len(p.Order)) // by position
@@ -78,13 +78,13 @@ func (p Plan) check(h contractionorder.Hypergraph) error {
 
 // otherIndices returns the indices of a scope that are not i and have a dimension above 1, in their sequence, in a new list.
 func otherIndices(dims, scope []int, i int) []int {
-	others := make([]int, 0, len(scope))
+	indices := make([]int, 0, len(scope))
 	for _, j := range scope {
 		if j != i && dims[j] > 1 {
-			others = append(others, j)
+			indices = append(indices, j)
 		}
 	}
-	return others
+	return indices
 }
 
 // step multiplies some tables of one index into the state. An index has one step or more, one after the other.
@@ -110,11 +110,11 @@ func scheduleSteps(h contractionorder.Hypergraph, p Plan) (steps []step) {
 	}
 	isUsed, isInChain := make([]bool, len(h.Edges)), make([]bool, len(h.Dims))
 	for _, i := range p.Order {
-		// Divide the tables of the index that are left into small ones, of one or two indices, and large ones.
+		// Divide the tables of the index that no earlier step has used into small ones, of one or two indices, and large ones.
 		var small, large []int
 		for _, t := range tablesOf[i] {
 			switch {
-			case isUsed[t]: // an earlier step has it
+			case isUsed[t]:
 			case len(otherIndices(h.Dims, h.Edges[t], i)) <= 1:
 				small = append(small, t)
 			default:
@@ -123,27 +123,32 @@ func scheduleSteps(h contractionorder.Hypergraph, p Plan) (steps []step) {
 			isUsed[t] = true
 		}
 
-		// Each group of tables is a step, before which the new indices of the tables enter the chain.
-		groups := groupTables(h, p, i, small, large)
+		groups := groupTables(h, p, i, small, large) // each is a step
 		for g, tables := range groups {
-			s := step{index: i, tables: tables, isLast: g == len(groups)-1}
-			addEntering := func(j int) {
-				if !isInChain[j] {
-					isInChain[j] = true
-					s.enter = append(s.enter, j)
-				}
-			}
-			addEntering(i)
-			for _, t := range tables {
-				for _, j := range otherIndices(h.Dims, h.Edges[t], i) {
-					addEntering(j)
-				}
-			}
-			slices.SortFunc(s.enter, func(a, b int) int { return cmp.Compare(p.Position[a], p.Position[b]) })
-			steps = append(steps, s)
+			isLast := g == len(groups)-1
+			steps = append(steps, step{index: i, tables: tables, isLast: isLast, enter: enteringIndices(h, p, i, tables, isInChain)})
 		}
 	}
 	return steps
+}
+
+// enteringIndices returns the indices of some tables of index i, and i itself, that are not in the chain yet, by position. It marks them as
+// in the chain.
+func enteringIndices(h contractionorder.Hypergraph, p Plan, i int, tables []int, isInChain []bool) (enter []int) {
+	add := func(j int) {
+		if !isInChain[j] {
+			isInChain[j] = true
+			enter = append(enter, j)
+		}
+	}
+	add(i)
+	for _, t := range tables {
+		for _, j := range otherIndices(h.Dims, h.Edges[t], i) {
+			add(j)
+		}
+	}
+	slices.SortFunc(enter, func(a, b int) int { return cmp.Compare(p.Position[a], p.Position[b]) })
+	return enter
 }
 
 // groupTables divides the tables of index i into groups, each of which one step multiplies into the chain by an operator. small are the

@@ -127,9 +127,9 @@ func (s *Sampler) countFlops() {
 	for _, c := range s.conditionals {
 		multiplications = 0
 		cache.productsAround(c.sites, nil, c.place, count, count) // nil: no second chain; it calls count for products not in the cache
-		drawn := c.sites[c.place]
-		multiplications += float64(len(drawn.data))
-		s.flops += siteWork*multiplications + entryWork*float64(drawn.dim*len(c.tables)) + indexWork*float64(drawn.dim)
+		a := c.sites[c.place]                                     // that of the index which is drawn
+		multiplications += float64(len(a.data))
+		s.flops += siteWork*multiplications + entryWork*float64(a.dim*len(c.tables)) + indexWork*float64(a.dim)
 	}
 }
 
@@ -169,7 +169,7 @@ func (d *Drawer) LnDensity(x []int) float64 { return d.drawOrWeigh(nil, x) }
 // drawOrWeigh returns ln of the density of state x: the sum of the logarithms of its conditional probabilities. If r is not nil, it draws
 // each value of x first.
 func (d *Drawer) drawOrWeigh(r *rand.Rand, x []int) (lnDensity float64) {
-	d.left, d.right, d.state = d.left[:0], d.right[:0], x
+	d.left, d.right, d.state = d.left[:0], d.right[:0], x // products in the cache are those of an earlier state
 	for k := range d.sampler.conditionals {
 		c := &d.sampler.conditionals[k]
 		p, total := d.probabilities(c)

@@ -39,8 +39,8 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	s := &search{
 		hypergraph: h,
 		neighbours: legs.Neighbours(h),
-		indices:    contractionorder.RestrictOrder(nil, h), // all of dimension above 1
-		rng:        rand.New(rand.NewPCG(o.Seed, 0x6d7073)),
+		indices:    contractionorder.RestrictOrder(nil, h),  // all of dimension above 1
+		rng:        rand.New(rand.NewPCG(o.Seed, 0x6d7073)), // "mps": the stream of this search
 		bond:       float64(o.Bond),
 		seed:       o.Seed,
 		moves:      o.Moves,
@@ -48,7 +48,7 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	}
 	s.best.score = math.Inf(1)
 	searchErr := s.run(ctx)
-	if searchErr != nil && (ctx.Err() == nil || s.best.order == nil) {
+	if isLateWithPlan := ctx.Err() != nil && s.best.order != nil; searchErr != nil && !isLateWithPlan {
 		return Plan{}, legs.Cost{}, searchErr
 	}
 
@@ -112,7 +112,7 @@ func (s *search) score(c candidate, limit float64) float64 {
 	const marginals = false
 	p := c.plan(s.hypergraph)
 	// Prices end early once the flops alone exceed the limit. The limit is kept within the range of float64.
-	truncated, visits, _ := price(context.Background(), s.hypergraph, p, s.bond, marginals, math.Exp2(min(limit, 300)))
+	truncated, visits, _ := price(context.Background(), s.hypergraph, p, s.bond, marginals, math.Exp2(min(limit, 300))) // 300: within float64
 	s.moves -= visits
 	score := math.Log2(truncated.Flops + 1)
 	if truncated.Bytes > s.memory {
@@ -122,7 +122,7 @@ func (s *search) score(c candidate, limit float64) float64 {
 		return math.Inf(1)
 	}
 	// The second term, without truncation, has what the first one leaves of the limit.
-	exactLimit := math.Exp2(min((limit-score)/exactWeight, 900))
+	exactLimit := math.Exp2(min((limit-score)/exactWeight, 900)) // 900: within float64
 	exact, visits, _ := price(context.Background(), s.hypergraph, p, hugeBond, marginals, exactLimit)
 	s.moves -= visits
 	return score + exactWeight*math.Log2(exact.Flops+1)
@@ -149,23 +149,23 @@ func (s *search) consider(order, chain []int) {
 // than 0 it begins with a random sequence, may reverse the sequence of the file, and breaks ties at random. A chain is the sequence of the
 // indices in the state.
 func (s *search) tryConstructed(ctx context.Context) error {
-	file := s.indices
+	fileOrder := s.indices
 	var rng *rand.Rand // nil: ties are not broken at random
 	if s.seed != 0 {
 		rng = s.rng
 		sequence := shuffle(slices.Clone(s.indices), rng)
 		s.consider(sequence, sequence)
 		if rng.IntN(2) == 1 {
-			file = slices.Clone(file)
-			slices.Reverse(file)
+			fileOrder = slices.Clone(fileOrder)
+			slices.Reverse(fileOrder)
 		}
 	}
-	mcKee := cuthillMcKee(s.neighbours, s.indices, rng)
+	mcKee := cuthillMcKee(s.neighbours, s.indices, rng) // neighbours are close together
 	slices.Reverse(mcKee)
 
 	// The first orders take no time, while min-fill and min-weight of large networks take seconds.
 	for _, findOrder := range []func() ([]int, error){
-		func() ([]int, error) { return file, nil },
+		func() ([]int, error) { return fileOrder, nil },
 		func() ([]int, error) { return mcKee, nil },
 		func() ([]int, error) { return contractionorder.MinFill(ctx, s.hypergraph) },
 		func() ([]int, error) { return contractionorder.MinWeight(ctx, s.hypergraph) },
@@ -174,9 +174,12 @@ func (s *search) tryConstructed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, chain := range [][]int{order, localInsertion(s.neighbours, order), file, mcKee} {
-			if err := ctx.Err(); err != nil || s.moves < 0 && s.best.order != nil {
+		for _, chain := range [][]int{order, localInsertion(s.neighbours, order), fileOrder, mcKee} {
+			if err := ctx.Err(); err != nil {
 				return err
+			}
+			if s.moves < 0 && s.best.order != nil { // the moves are spent, and there is a plan
+				return nil
 			}
 			s.consider(order, chain)
 		}
@@ -184,15 +187,15 @@ func (s *search) tryConstructed(ctx context.Context) error {
 	return s.tryGreedy(ctx)
 }
 
-// tryGreedy considers eight greedy plans, as long as there are moves. Each may take at most a quarter of the moves that are left. A move is
-// a look at a site or at a neighbour of an index.
+// tryGreedy considers eight greedy plans, as long as there are moves. Each may take at most a quarter of the moves that are left. Both
+// numbers are chosen. A move is a look at a site or at a neighbour of an index.
 func (s *search) tryGreedy(ctx context.Context) error {
 	for range 8 {
 		if err := ctx.Err(); err != nil || s.moves < 0 {
 			return err
 		}
 		budget := s.moves / 4
-		remaining := budget
+		remaining := budget // greedyOrder lowers it
 		order, chain, ok := greedyOrder(s.hypergraph, s.neighbours, s.indices, s.rng, &remaining)
 		s.moves -= budget - remaining
 		if ok {
@@ -213,7 +216,7 @@ func (s *search) anneal(ctx context.Context) error {
 	total := float64(max(s.moves, 1))
 	reserve := int64(0)
 	if s.seed != 0 {
-		reserve = int64(total / 8)
+		reserve = int64(total / 8) // for drift; chosen
 	}
 	for s.moves > reserve {
 		if err := ctx.Err(); err != nil {
@@ -222,7 +225,7 @@ func (s *search) anneal(ctx context.Context) error {
 
 		// Metropolis' rule: keep the plan if its score is at most that of the current one plus a random number.
 		next := s.perturb(current)
-		temperature := 0.3 * float64(s.moves) / total // in units of the score, log2 of flops
+		temperature := 0.3 * float64(s.moves) / total // in units of the score, log2 of flops; 0.3 is chosen
 		limit := current.score - temperature*math.Log(1-s.rng.Float64())
 		s.moves -= int64(len(s.indices))
 		if next.score = s.score(next, limit); next.score <= limit {
@@ -239,7 +242,7 @@ func (s *search) anneal(ctx context.Context) error {
 // there are moves. So seeds other than 0 give different plans even if one plan is best up to symmetry. With seed 0 it does nothing. A chain
 // is the sequence of the indices in the state.
 func (s *search) drift(ctx context.Context) error {
-	const rounding = 1e-9
+	const rounding = 1e-9 // of equal scores
 	for s.seed != 0 && len(s.indices) > 1 && s.moves > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -282,20 +285,20 @@ func (s *search) perturb(c candidate) candidate {
 // reversePiece returns list with a random piece of 2 to 9 indices reversed. At the end of the list the piece is shorter.
 func (s *search) reversePiece(list []int) []int {
 	changed := slices.Clone(list)
-	from := s.rng.IntN(len(changed))
-	slices.Reverse(changed[from:min(len(changed), from+2+s.rng.IntN(8))])
+	first := s.rng.IntN(len(changed))
+	slices.Reverse(changed[first:min(len(changed), first+2+s.rng.IntN(8))])
 	return changed
 }
 
 // moveIndex returns list with a random index moved: three times out of four next to one of its neighbours, otherwise to any place.
 func (s *search) moveIndex(list []int) []int {
 	changed := slices.Clone(list)
-	from := s.rng.IntN(len(changed))
-	i := changed[from]
-	to := s.rng.IntN(len(changed))
+	old := s.rng.IntN(len(changed))
+	i := changed[old]
+	place := s.rng.IntN(len(changed))
 	if neighbours := s.neighbours[i]; len(neighbours) > 0 && s.rng.IntN(4) > 0 {
-		to = slices.Index(changed, neighbours[s.rng.IntN(len(neighbours))])
+		place = slices.Index(changed, neighbours[s.rng.IntN(len(neighbours))])
 	}
-	changed = slices.Delete(changed, from, from+1)
-	return slices.Insert(changed, min(max(to-s.rng.IntN(2), 0), len(changed)), i) // on either side of the place
+	changed = slices.Delete(changed, old, old+1)
+	return slices.Insert(changed, min(max(place-s.rng.IntN(2), 0), len(changed)), i) // on either side of the place
 }

@@ -58,7 +58,8 @@ func (s *search) drawSettings() treeSettings {
 		}
 		return changed
 	}
-	// The first merges take turns, copies twice as often.
+	// The first merges take turns, copies twice as often. The rule has alpha up to 1.2, noise of 2^-6 to 2^-1 bits and, half of the time, 2^-2
+	// to 2^3 bits for a wire of distance.
 	fresh := treeSettings{order: r.IntN(chainOrders), first: []int{copiesFirst, tablesFirst, nothingFirst, copiesFirst}[s.trees%4]}
 	fresh.rule = rule{alpha: 1.2 * r.Float64(), temperature: math.Exp2(float64(r.IntN(6) - 6))}
 	if r.IntN(2) == 0 {
@@ -71,13 +72,13 @@ func (s *search) drawSettings() treeSettings {
 // plan, up to a random one, and draws the others.
 func (s *search) tryRandomTree() {
 	s.trees++
-	extendsBest := s.trees > freshTrees && s.hasBest && s.cost.Loss > 0 && s.rng.IntN(3) == 0
+	extendsBest := s.trees > freshTrees && s.hasBest && s.cost.Loss > 0 && s.rng.IntN(3) == 0 // a third of the later trees; chosen
 	settings := s.drawSettings()
-	p := s.best
+	p := s.best // a copy, whose merges are replaced below
 	if !extendsBest {
 		ranks, err := s.drawRanks(settings.order)
 		if err != nil {
-			return // the context has ended, and so does the search
+			return // the only error is the context's, at which the search ends
 		}
 		p = s.form.chainPlan(ranks)
 	}
@@ -127,7 +128,7 @@ func (s *search) mergeRemaining(b *builder, r rule) (isComplete bool) {
 	if r.centre > 0 {
 		distance = b.net.distancesFrom(root)
 	}
-	return b.mergeGreedily(r, distance, s.rng, func() bool { // b.peak counts numbers of 8 bytes; 4 times the memory is hopeless
+	return b.mergeGreedily(r, distance, s.rng, func() bool { // b.peak counts numbers of 8 bytes; more than 4 times the memory is hopeless
 		return b.peak*8 > 4*s.memory || b.flops > maxFlops || s.ctx.Err() != nil
 	})
 }
@@ -218,7 +219,7 @@ func (b *builder) mergeWithoutGrowth() {
 	n := b.net
 	for isMerged := true; isMerged; {
 		isMerged = false
-		for a := 0; a < len(n.nodes); a++ {
+		for a := 0; a < len(n.nodes); a++ { // merges append nodes, which get their turn in the same pass
 			if !n.nodes[a].isAlive || n.nodes[a].isCopy || len(n.nodes[a].legs) == 0 {
 				continue
 			}
@@ -228,7 +229,7 @@ func (b *builder) mergeWithoutGrowth() {
 					continue
 				}
 				_, isMerged = b.join(int32(a), neighbour)
-				break
+				break // a is a part of a new node now
 			}
 		}
 	}

@@ -113,8 +113,8 @@ func (n *network) checkFinished() error {
 // merge and of the truncations. A bundle is all wires between two nodes. It returns the number of the new node, or ErrPlan if the merge is
 // not possible. partner[i] is the node that node i is merged with; partner is nil if the merges are not known.
 func (m *meter) merge(a, b int32, partner []int32) (int32, error) {
-	in := 0.0 // entries of the operands; copy tensors are not stored
-	if int(max(a, b)) < len(m.net.nodes) && min(a, b) >= 0 {
+	in := 0.0                                                // entries of the operands; copy tensors are not stored
+	if int(max(a, b)) < len(m.net.nodes) && min(a, b) >= 0 { // else the merge below returns the error
 		for _, i := range [2]int32{a, b} {
 			if !m.net.nodes[i].isCopy {
 				in += m.net.nodes[i].size
@@ -152,6 +152,9 @@ func (n *network) bundlesToTruncate(id int32, bond int, partner []int32) []bundl
 	return bundles
 }
 
+// svdRate is about the number of flops of a singular value decomposition for each entry of the matrix and singular value.
+const svdRate = 20
+
 // truncate replaces the bundle b, all wires between node id and another one, by one wire of at most the bond, and adds the cost. Node A is
 // a matrix (other axes × bundle) with the triangle R_A of its QR decomposition, and so is B at the other end. The cost is that of R_A and
 // R_B with their surroundings (countGauge), of the singular values of R_A R_Bᵀ, and of the products of both nodes with projectors.
@@ -164,12 +167,14 @@ func (m *meter) truncate(id int32, b bundle) {
 	rowsB := min(b.dim, sizeB/b.dim)
 	valueCount := min(rowsA, rowsB) // singular values of R_A R_Bᵀ
 	rank := min(float64(m.bond), b.dim)
-	productFlops, svdFlops := 2*rowsA*rowsB*b.dim, 20*rowsA*rowsB*valueCount // of R_A R_Bᵀ
+	productFlops, svdFlops := 2*rowsA*rowsB*b.dim, svdRate*rowsA*rowsB*valueCount // of R_A R_Bᵀ
 	// The projectors of both nodes are products of rank × rows with rows × dim. Then each node is multiplied by its projector.
 	m.flops += productFlops + svdFlops + 2*rank*b.dim*(rowsA+rowsB) + 2*rank*(sizeA+sizeB)
-	// Numbers held during the truncation: the triangles, copies of the largest tensor, R_A and R_B with their decompositions, U and V, and
-	// the projectors.
-	scratch := triangles + 4*largest + 8*b.dim*b.dim + (rowsA+rowsB)*valueCount*3 + 4*rank*b.dim
+	scratch := triangles + // numbers held during the truncation
+		4*largest + // copies of the largest tensor
+		8*b.dim*b.dim + // R_A and R_B with their decompositions
+		(rowsA+rowsB)*valueCount*3 + // U and V
+		4*rank*b.dim // projectors
 	m.peak = max(m.peak, m.held+scratch)
 	if valueCount > rank {
 		bits := math.Log2(min(valueCount, b.dim) / rank) // by which the truncation shrinks the bundle; Cost.Loss adds up their squares

@@ -146,9 +146,9 @@ func (f *form) treePlan(t contractionorder.Tree) Plan {
 // the open indices of each operand to the node where the next wire of the index starts. The result is that map for the result of the
 // merge; it is the larger of a and b, changed.
 //
-// An index of both operands gets a copy tensor with a wire to each of them, and its next wire starts from the copy tensor. joins counts, by
-// index, the merges with the index in both operands. If this is the last one, the operands get one wire, and the index is not open any
-// more.
+// If only one operand has an index, its wire goes on. If both have it, joins of the index is raised: it counts the merges of that kind. If
+// this is the last one, one wire joins the operands, and the index is not open any more. Else the index gets a copy tensor with a wire to
+// each operand, and its next wire starts from the copy tensor.
 func (f *form) joinOpen(p *Plan, a, b map[int]int, joins []int) map[int]int {
 	if len(a) < len(b) {
 		a, b = b, a

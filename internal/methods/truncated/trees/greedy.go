@@ -57,30 +57,10 @@ func (q *candidates) Pop() any {
 // distance is that of each node from the root, or nil if distances do not count. It calls shouldStop after each merge. It returns false if
 // the answer was true or a merge failed.
 func (b *builder) mergeGreedily(r rule, distance []float64, rng *rand.Rand, shouldStop func() bool) (ok bool) {
-	// Score all pairs of neighbours.
 	n := b.net
-	var q candidates
-	created := 0 // number of candidates so far
-	newCandidate := func(x, y int32) candidate {
-		created++
-		noise := 0.0
-		if r.temperature > 0 {
-			// Minus Gumbel's distribution: the lowest score is a draw with probabilities in proportion to 2^{−score/temperature}.
-			noise = r.temperature * math.Log2(-math.Log(rng.Float64()+1e-300)+1e-300) // 1e-300: no logarithm of 0
-		}
-		return candidate{n.score(x, y, b.bond, r, distance) + noise, noise, created, x, y}
-	}
-	for x := range n.nodes {
-		if n.nodes[x].isAlive {
-			for _, y := range slices.Clone(n.neighbours(int32(x))) {
-				if int(y.to) > x {
-					q = append(q, newCandidate(int32(x), y.to))
-				}
-			}
-		}
-	}
+	s := scorer{net: n, rule: r, bond: b.bond, distance: distance, rng: rng}
+	q := s.allCandidates()
 	heap.Init(&q)
-
 	for len(q) > 0 {
 		c := heap.Pop(&q).(candidate)
 		if !n.nodes[c.a].isAlive || !n.nodes[c.b].isAlive { // one of them is merged already
@@ -88,8 +68,8 @@ func (b *builder) mergeGreedily(r rule, distance []float64, rng *rand.Rand, shou
 		}
 		b.moves += 100 // about the time of a candidate, in the unit of b.moves
 		// Scores change as neighbours are merged. If that of the candidate is now worse than the next one, put it back into the heap.
-		if s := n.score(c.a, c.b, b.bond, r, distance) + c.noise; s > c.score+1e-9 && len(q) > 0 && s > q[0].score {
-			c.score = s
+		if score := s.score(c.a, c.b) + c.noise; score > c.score+1e-9 && len(q) > 0 && score > q[0].score { // 1e-9: more than rounding
+			c.score = score
 			heap.Push(&q, c)
 			continue
 		}
@@ -98,22 +78,58 @@ func (b *builder) mergeGreedily(r rule, distance []float64, rng *rand.Rand, shou
 			return false
 		}
 		if distance != nil {
-			distance = append(distance, min(distance[c.a], distance[c.b])) // of the new node
+			s.distance = append(s.distance, min(s.distance[c.a], s.distance[c.b])) // of the new node
 		}
 		for _, y := range slices.Clone(n.neighbours(id)) {
-			heap.Push(&q, newCandidate(id, y.to))
+			heap.Push(&q, s.newCandidate(id, y.to))
 			b.moves += 200 // about the time of a new candidate
 		}
 	}
 	return true
 }
 
-// score returns the score of merging a and b by rule r, without noise. distance is nil if distances do not count.
-func (n *network) score(a, b int32, bond int, r rule, distance []float64) float64 {
-	out := n.mergedSize(a, b, float64(bond))
-	score := math.Log2(out) - r.alpha*math.Log2(n.storedSize(a)+n.storedSize(b))
-	if distance != nil {
-		score -= r.centre * max(distance[a], distance[b])
+// scorer makes the candidates of one greedy tree.
+type scorer struct {
+	net      *network
+	rule     rule
+	bond     int
+	distance []float64 // by node: from the root; nil: distances do not count
+	rng      *rand.Rand
+	created  int // number of candidates so far
+}
+
+// allCandidates returns all pairs of neighbours, in the sequence of their nodes.
+func (s *scorer) allCandidates() candidates {
+	var q candidates
+	for x := range s.net.nodes {
+		if s.net.nodes[x].isAlive {
+			for _, y := range slices.Clone(s.net.neighbours(int32(x))) { // a copy, since scores change the list of neighbours
+				if int(y.to) > x {
+					q = append(q, s.newCandidate(int32(x), y.to))
+				}
+			}
+		}
+	}
+	return q
+}
+
+// newCandidate returns the candidate of merging x and y. If the rule has a temperature, it draws the noise of the score.
+func (s *scorer) newCandidate(x, y int32) candidate {
+	s.created++
+	noise := 0.0
+	if s.rule.temperature > 0 {
+		// Minus Gumbel's distribution: the lowest score is a draw with probabilities in proportion to 2^{−score/temperature}.
+		noise = s.rule.temperature * math.Log2(-math.Log(s.rng.Float64()+1e-300)+1e-300) // 1e-300: no logarithm of 0
+	}
+	return candidate{s.score(x, y) + noise, noise, s.created, x, y}
+}
+
+// score returns the score of merging a and b, without noise.
+func (s *scorer) score(a, b int32) float64 {
+	size := s.net.mergedSize(a, b, float64(s.bond))
+	score := math.Log2(size) - s.rule.alpha*math.Log2(s.net.storedSize(a)+s.net.storedSize(b))
+	if s.distance != nil {
+		score -= s.rule.centre * max(s.distance[a], s.distance[b])
 	}
 	return score
 }

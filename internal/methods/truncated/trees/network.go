@@ -319,29 +319,7 @@ func (n *network) root(w int32) int32 {
 // product; all wires of one index have the same, which n.label has at the root of their tree. The wires of the result are sorted by
 // resultRank, so that the product has no axes to permute.
 func (m *mergeShape) assignLabels(n *network, a, b int32) {
-	// No label is assigned yet.
-	n.label = extendTo(n.label, len(n.wires))
-	m.dims = m.dims[:0]
-	m.places = m.places[:0]
-	m.wires = m.wires[:0]
-	m.out = m.out[:0]
-	for _, i := range n.members {
-		for _, w := range n.nodes[i].legs {
-			n.label[n.root(w)] = -1
-		}
-	}
-
-	// addPlace adds a tensor, given by its bit, to the places of a wire's label. It returns the label, a new one at the first time.
-	addPlace := func(w int32, place uint8) int32 {
-		r := n.root(w)
-		if n.label[r] < 0 {
-			n.label[r] = int32(len(m.dims))
-			m.dims = append(m.dims, n.wires[w].dim)
-			m.places = append(m.places, 0)
-		}
-		m.places[n.label[r]] |= place
-		return n.label[r]
-	}
+	m.clearLabels(n)
 
 	// Label the wires of both operands. A copy tensor is no operand, since it has no entries.
 	for k, i := range [2]int32{a, b} {
@@ -351,8 +329,9 @@ func (m *mergeShape) assignLabels(n *network, a, b int32) {
 			m.operands[k] = -1
 			continue
 		}
+		operandBit := [2]uint8{inFirst, inSecond}[k]
 		for _, w := range n.nodes[i].legs {
-			m.labels[k] = append(m.labels[k], addPlace(w, 1<<k)) // inFirst, inSecond
+			m.labels[k] = append(m.labels[k], m.addPlace(n, w, operandBit))
 		}
 	}
 
@@ -361,7 +340,7 @@ func (m *mergeShape) assignLabels(n *network, a, b int32) {
 		for _, w := range n.nodes[i].legs {
 			if !n.isMet(n.wires[w].other(i)) {
 				m.wires = append(m.wires, w)
-				addPlace(w, inResult)
+				m.addPlace(n, w, inResult)
 			}
 		}
 	}
@@ -373,6 +352,32 @@ func (m *mergeShape) assignLabels(n *network, a, b int32) {
 	for _, w := range m.wires {
 		m.out = append(m.out, n.label[n.root(w)])
 	}
+}
+
+// clearLabels removes all labels of m. In n.label the wires of all members get −1, no label yet.
+func (m *mergeShape) clearLabels(n *network) {
+	n.label = extendTo(n.label, len(n.wires))
+	m.dims = m.dims[:0]
+	m.places = m.places[:0]
+	m.wires = m.wires[:0]
+	m.out = m.out[:0]
+	for _, i := range n.members {
+		for _, w := range n.nodes[i].legs {
+			n.label[n.root(w)] = -1
+		}
+	}
+}
+
+// addPlace adds the bit of a tensor that has wire w to the places of the wire's label. It returns the label, a new one at the first time.
+func (m *mergeShape) addPlace(n *network, w int32, bit uint8) int32 {
+	r := n.root(w)
+	if n.label[r] < 0 {
+		n.label[r] = int32(len(m.dims))
+		m.dims = append(m.dims, n.wires[w].dim)
+		m.places = append(m.places, 0)
+	}
+	m.places[n.label[r]] |= bit
+	return n.label[r]
 }
 
 // products returns the number of multiplications of a merge: one for each combination of values of all labels.

@@ -120,7 +120,7 @@ func (p product) labelRoles() (roles labelRoles) {
 	places := make([]uint8, len(p.dims)) // by label: the bits inFirst, inSecond and inResult of the tensors that have it
 	for i, t := range [3]array{p.in[0], p.in[1], p.out} {
 		for _, l := range t.labels {
-			places[l] |= 1 << i
+			places[l] |= 1 << i // inFirst, inSecond, inResult
 		}
 	}
 	for _, labels := range [3][]int32{p.out.labels, p.in[0].labels, p.in[1].labels} {

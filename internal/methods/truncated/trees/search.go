@@ -50,10 +50,13 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	}
 	o = o.withDefaults()
 	s := &search{
-		ctx: ctx, h: h, form: newForm(h), options: o, memory: legs.MemoryOrDefault(o.Memory), rng: rand.New(rand.NewPCG(o.Seed, 0x7ee)),
+		ctx: ctx, h: h, form: newForm(h), options: o, memory: legs.MemoryOrDefault(o.Memory),
+		rng: rand.New(rand.NewPCG(o.Seed, 0x7ee)), // 0x7ee, "tree": the stream of this search
 	}
-	if err := s.considerExactTrees(); err != nil && (ctx.Err() == nil || !s.hasBest) {
-		return Plan{}, Cost{}, err
+	if err := s.considerExactTrees(); err != nil {
+		if isLateWithPlan := ctx.Err() != nil && s.hasBest; !isLateWithPlan {
+			return Plan{}, Cost{}, err
+		}
 	}
 
 	// Draw random trees until the moves or the time are spent, or a plan cannot be improved.
@@ -148,6 +151,9 @@ func (s *search) consider(p Plan) (isBest bool) {
 }
 
 const (
+	orderShare     = 32  // of so many moves one is for the search for an elimination order
+	planMoves      = 200 // moves for each table, in the time that turns an elimination order into a plan
+	treeShare      = 4   // of so many moves at most one is for the search for an exact tree
 	orderMoves     = 10  // moves of a search in the time of one of contractionorder.BestWithin
 	hopelessFactor = 1e4 // times the flops allowed: beyond it an exact tree is hardly worth a search
 	effort         = 0.5 // moves that are worth a flop of an exact tree: the tree of the search is seldom contracted
@@ -159,7 +165,7 @@ const (
 func (s *search) considerExactTrees() error {
 	// The tree of the best elimination order of a short search.
 	h := s.form.unhostedHypergraph()
-	order, spent, err := contractionorder.BestWithin(s.ctx, h, s.options.Moves/32) // moves count elementary operations of the search
+	order, spent, err := contractionorder.BestWithin(s.ctx, h, s.options.Moves/orderShare)
 	if err != nil {
 		return err
 	}
@@ -169,13 +175,13 @@ func (s *search) considerExactTrees() error {
 		return err
 	}
 	s.consider(s.form.treePlan(t))
-	s.moves += int64(200 * len(h.Edges)) // 200 for each table, to turn the order into a plan
+	s.moves += int64(planMoves * len(h.Edges))
 	if s.isExactAndFits() && s.cost.Flops < cheapFlops {
 		return nil
 	}
 
 	// The tree of a longer search, shortened if an exact contraction is hopeless.
-	moves := s.options.Moves / 4
+	moves := s.options.Moves / treeShare
 	if !s.hasBest || s.cost.Flops > hopelessFactor*s.options.Flops {
 		moves /= 4
 	}

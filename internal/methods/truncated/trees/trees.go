@@ -50,7 +50,7 @@ type Options struct {
 // defaultGauge is the default of Options.Gauge, and its largest value.
 const defaultGauge = 3
 
-// withDefaults returns o with defaults for fields that are 0. Gauge becomes a distance from 0, for no gauge, to defaultGauge.
+// withDefaults returns o with the defaults of Options for fields that are 0. Gauge becomes a distance, from 0 for no gauge to defaultGauge.
 func (o Options) withDefaults() Options {
 	if o.Bond <= 0 {
 		o.Bond = 32
@@ -272,7 +272,8 @@ func (c *contraction) storeProduct(node int32, p product, operands [2]int32) err
 			continue
 		}
 		c.data[operand] = nil
-		isNeeded := c.options.Marginals && operands[1-k] >= 0
+		isOtherNode := operands[1-k] >= 0
+		isNeeded := c.options.Marginals && isOtherNode // for the derivative by the other operand
 		if !isNeeded {
 			c.Put(p.in[k].data)
 			p.in[k].data = nil

@@ -39,9 +39,9 @@ func (c *contraction) truncate(a, b int32) error {
 func (c *contraction) project(a, b int32, projector []float64, cols int) error {
 	layout, bundle, dims := c.arrangeAxes(a, b)
 	newLabel := int32(len(dims)) // axes of a have the labels 0 to len(dims)−1
-	others := layout[:len(layout)-len(bundle)]
+	otherAxes := layout[:len(layout)-len(bundle)]
 	return c.storeProduct(a, product{
-		out:  array{labels: append(others, newLabel)},
+		out:  array{labels: append(otherAxes, newLabel)},
 		in:   [2]array{c.nodeArray(a), {data: projector, labels: append(bundle, newLabel)}},
 		dims: append(dims, cols),
 	}, [2]int32{a, -1}) // −1: the projector is no node
@@ -62,19 +62,19 @@ func (c *contraction) nodeArray(node int32) array {
 func (c *contraction) arrangeAxes(a, b int32, first ...int32) (layout, bundle []int32, dims []int) {
 	wires := c.net.nodes[a].legs
 	axesTo := map[int32][]int32{} // by node at the other end
-	var others []int32
+	var otherAxes []int32
 	for axis, w := range wires {
 		dims = append(dims, c.net.wires[w].dim)
 		if neighbour := c.net.wires[w].other(a); neighbour == b || slices.Contains(first, neighbour) {
 			axesTo[neighbour] = append(axesTo[neighbour], int32(axis))
 		} else {
-			others = append(others, int32(axis))
+			otherAxes = append(otherAxes, int32(axis))
 		}
 	}
-	for _, neighbour := range append(first, b) {
+	for _, neighbour := range append(first, b) { // b is the last one, and all other axes come before it
 		slices.SortFunc(axesTo[neighbour], func(x, y int32) int { return int(wires[x] - wires[y]) })
 		if neighbour == b {
-			layout = append(layout, others...)
+			layout = append(layout, otherAxes...)
 		}
 		layout = append(layout, axesTo[neighbour]...)
 	}
@@ -95,19 +95,19 @@ func (c *contraction) learnProjectors(a, b int32, rows int) (projectors, error) 
 	ka, kb := len(ra)/rows, len(rb)/rows
 	m := make([]float64, ka*kb)
 	c.MulTB(m, ra, rb, ka, rows, kb)
-	k := min(ka, kb)
+	k := min(ka, kb) // number of singular values
 	u, s, vt := make([]float64, ka*k), make([]float64, k), make([]float64, k*kb)
 	if err := c.SVD(m, ka, kb, u, s, vt); err != nil {
 		return projectors{}, fault.Wrap(fault.Unsupported, err)
 	}
-	c.flops += 2*float64(ka)*float64(kb)*float64(rows) + 20*float64(ka)*float64(kb)*float64(k)
+	c.flops += 2*float64(ka)*float64(kb)*float64(rows) + svdRate*float64(ka)*float64(kb)*float64(k)
 	rank := c.value.ChooseRank(s, c.options.Bond, c.options.Cutoff)
 	if rank == 0 {
 		return projectors{}, legs.ErrZero
 	}
 
-	// Multiply the projectors.
-	us, vs := make([]float64, ka*rank), make([]float64, kb*rank) // U S^-½ and V S^-½
+	// Multiply the projectors, from U S^-½ and V S^-½.
+	us, vs := make([]float64, ka*rank), make([]float64, kb*rank)
 	for j := range rank {
 		f := 1 / math.Sqrt(s[j])
 		for i := range ka {
@@ -169,8 +169,26 @@ func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleO
 	layout, bundle, dims := c.arrangeAxes(a, towards, children...)
 	x, isBuffer := c.pack(in, dims, layout)
 
-	// Multiply by the triangles. x has the axes (ranks of the children so far, bundle of the next child, all other axes). Each step
-	// replaces the bundle, of dimension d, by the rank of the child's triangle, a matrix of rank × d.
+	x, isBuffer = c.multiplyTriangles(a, x, isBuffer, children, triangleOf)
+	t, err := c.triangle(x, entryCount(dims, bundle))
+	if isBuffer {
+		c.Put(x)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Unsupported, err)
+	}
+	_, err = legs.Rescale(t)
+	return t, err
+}
+
+// multiplyTriangles multiplies x, the entries of node a, by the triangles of its children, and returns the product. isBuffer says that x is
+// a buffer; then it is released.
+//
+// x has the axes (ranks of the children so far, bundle of the next child, all other axes). Each step replaces the bundle, of dimension d,
+// by the rank of the child's triangle, a matrix of rank × d.
+func (c *contraction) multiplyTriangles(
+	a int32, x []float64, isBuffer bool, children []int32, triangleOf map[int32][]float64,
+) (product []float64, isProductBuffer bool) {
 	leading := 1 // product of the ranks so far
 	for _, child := range children {
 		d := int(c.net.bundleDim(a, child))
@@ -181,23 +199,14 @@ func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleO
 			out, in := y[i*rank*trailing:][:rank*trailing], x[i*d*trailing:][:d*trailing]
 			c.multiplyMatrices(out, triangleOf[child], in, 1, rank, d, trailing)
 		}
-		c.flops += 2 * float64(len(y)) * float64(d)
+		c.flops += 2 * float64(len(y)) * float64(d) // d products and sums for each entry
 		if isBuffer {
 			c.Put(x)
 		}
 		x, isBuffer = y, true
 		leading *= rank
 	}
-
-	t, err := c.triangle(x, entryCount(dims, bundle))
-	if isBuffer {
-		c.Put(x)
-	}
-	if err != nil {
-		return nil, fault.Wrap(fault.Unsupported, err)
-	}
-	_, err = legs.Rescale(t)
-	return t, err
+	return x, isBuffer
 }
 
 // copyTensor returns the entries of a copy tensor: 1 if all three indices of dimension d are equal, otherwise 0.
