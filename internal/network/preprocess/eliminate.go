@@ -36,9 +36,10 @@ func newElimination(o Options) elimination {
 	return elimination{maxTables: math.MaxInt, maxEntries: o.MaxEntries}
 }
 
-// eliminate sums index i out if that costs nothing: it replaces the tables with i by the sum over i of their product. It does nothing if a
-// product would leave the range of float64, or if too much would cancel in a sum. If the marginal of i is needed, it sums i out only if
-// the marginal can be restored: i must be in at most one table, and its distribution must follow from at most one other index, its parent.
+// eliminate sums index i out if that costs nothing (resultScope): it replaces the tables with i by the sum over i of their product. It does
+// nothing if a product would leave the range of float64, or if too much would cancel in a sum. If the marginal of i is needed, it sums i
+// out only if the marginal can be restored. For that, i must be in at most one table, and this table may have only one other index, the
+// parent of i; the conditional probabilities P(i | parent) are recorded.
 func (s elimination) eliminate(e *expression, i int) {
 	tableCount, isNeeded := len(e.tablesOf[i]), e.origins.isNeeded[i]
 	isInExpression := !e.origins.isGone(i) && e.dims[i] > 1
@@ -65,19 +66,19 @@ func (s elimination) eliminate(e *expression, i int) {
 	// Compute P(i | parent), from which the marginal of i can be restored.
 	parent, conditional := -1, []float64(nil)
 	if tableCount == 1 {
-		var isKnown bool
-		if parent, conditional, isKnown = conditionalOf(e.dims, tables[0], i); !isKnown && isNeeded {
+		var canRestore bool
+		if parent, conditional, canRestore = conditionalOf(e.dims, tables[0], i); !canRestore && isNeeded {
 			return
 		}
 	}
 
-	// Compute the table that replaces the others. ok is false if that table would be too large.
-	scope, ok := s.resultScope(e, tables, i)
-	if !ok {
+	// Compute the table that replaces the others. rounding bounds the relative error of its entries.
+	scope, isFree := s.resultScope(e, tables, i)
+	if !isFree {
 		return
 	}
 	data, rounding, ok := sumProduct(e.dims, tables, scope, []int{i}, e.isSigned)
-	if !ok {
+	if !ok { // out of the range of float64, or cancelled
 		return
 	}
 

@@ -131,9 +131,11 @@ func splitPair(e *expression, n int) bool {
 	return false
 }
 
-// pairFactors returns tables A(x, others) and B(y, others) whose product is t, where x and y are the indices at positions modeX < modeY of
-// its scope. For every combination of values of the others, t is a matrix over x and y, which must have rank one. ok is false if one has a
-// higher rank, if A and B together are larger than t, or if an entry of B would be tiny.
+// pairFactors returns tables A(x, others) and B(y, others) whose product is t. x and y are the indices at positions modeX < modeY of its
+// scope, and others are its other indices. For every combination of values of the others, t is a matrix over x and y, which must have rank
+// one: it is the line along x through an entry, the pivot, times the line along y through the pivot, divided by the pivot. The lines along
+// x make A, and the divided lines along y make B. ok is false if a matrix has a higher rank, if A and B together are larger than t, or if
+// an entry of B would be tiny (below 2^-1000).
 func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table, ok bool) {
 	dimX, dimY := dims[t.scope[modeX]], dims[t.scope[modeY]]
 	if len(t.scope) < 3 || dimX+dimY > dimX*dimY {
@@ -149,8 +151,8 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 		}
 	}
 
-	// Find the pivot, the largest entry, of every matrix, and test its rank. Entry (x, y) of matrix r is at bases[r] + x·strideX +
-	// y·strideY.
+	// Find the pivot of every matrix, its largest entry, at (pivotX[r], pivotY[r]); ok is false if the rank of the matrix is not one. Entry
+	// (x, y) of matrix r is at bases[r] + x·strideX + y·strideY.
 	bases := t.offsets(dims, others)
 	pivotX := make([]int, len(bases))
 	pivotY := make([]int, len(bases))
@@ -160,7 +162,7 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 		}
 	}
 
-	err := t.factorError(2)
+	err := t.factorError(2) // of the entries of A and of B
 	tableA = &table{scope: t.scopeWithout(modeY), ownsData: true, source: t.source, hasNewScope: true, err: err}
 	tableB = &table{scope: t.scopeWithout(modeX), ownsData: true, source: t.source, hasNewScope: true, err: err}
 	tableA.data = make([]float64, len(t.data)/dimY)
@@ -170,7 +172,6 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 	basesA := tableA.offsets(dims, others)
 	basesB := tableB.offsets(dims, others)
 
-	// A is the line along x through the pivot, B the line along y through it, divided by the pivot.
 	for r, base := range bases {
 		pivot := t.data[base+pivotX[r]*strideX+pivotY[r]*strideY]
 		for x := range dimX {
