@@ -156,11 +156,12 @@ func (fs *factors) addStarTables(incidences []incidence, scope []int, t *tensor.
 // has 0 and 1. The factor takes no part in belief propagation if the chain would be too large or if float64 does not hold its entries.
 func (fs *factors) addCounterChain(ctx context.Context, incidences []incidence, f factorgraph.Factor) error {
 	net := networkOfTensor(f.Table)
+	// Leave the factor out if its chain is too large, or if no chain can be written down: any error but that of the context.
 	if shape, err := lower.Shape(ctx, net); err != nil || entryCount(shape) > maxChainEntries {
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return ctxErr
 		}
-		leaveOut(incidences) // any other error means that no chain of counters can be written down
+		leaveOut(incidences)
 		return nil
 	}
 

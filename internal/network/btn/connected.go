@@ -68,7 +68,7 @@ func (n *Network) Subnetwork(links []int) (part *Network, variables []int) {
 		linkNumber[link] = k
 	}
 
-	// Legs.
+	// The legs of the part are those of its links.
 	legNumber := make([]int, len(n.Dims)) // by leg of n: its number in the part
 	for leg, d := range n.Dims {
 		if linkNumber[legLink[leg]] < 0 {
@@ -89,7 +89,7 @@ func (n *Network) Subnetwork(links []int) (part *Network, variables []int) {
 		return numbers
 	}
 
-	// Links and cores.
+	// Links and cores. All legs of a core are in the same connected part, so its first leg decides.
 	for k, link := range links {
 		part.Links[k] = Link{Legs: renumber(n.Links[link].Legs), T: n.Links[link].T}
 	}
@@ -103,7 +103,7 @@ func (n *Network) Subnetwork(links []int) (part *Network, variables []int) {
 	if n.Variables == nil {
 		return part, nil
 	}
-	part.Variables = []Variable{}
+	part.Variables = []Variable{} // not nil, which stands for a network that was built directly
 	for v, variable := range n.Variables {
 		if link := linkNumber[variable.Link]; link >= 0 {
 			part.Variables = append(part.Variables, Variable{Domain: variable.Domain, Link: link})

@@ -67,21 +67,9 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	if err := h.Validate(); err != nil {
 		return Plan{}, err
 	}
-	if o.Memory <= 0 {
-		o.Memory = query.DefaultMemory
-	}
-	if o.Moves <= 0 {
-		o.Moves = defaultMoves
-	}
-	if o.Effort <= 0 {
-		o.Effort = 1 / policy.MoveCost
-	}
-	if !(o.WriteCost > 1) {
-		o.WriteCost = defaultWriteCost
-	}
 
-	// A network with too many and too long bit sets is not searched.
-	s := newSearch(ctx, h, o)
+	// The search keeps a bit set of indices, of network.words words, for each tensor. With too many and too long sets there is no search.
+	s := newSearch(ctx, h, o.withDefaults())
 	isTooLarge := len(s.network.edges)*s.network.words > maxScopeWords
 	if isTooLarge {
 		return s.minFillOnly()
@@ -90,7 +78,7 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	// Begin with the min-fill order, which is good enough for easy networks.
 	plan, err := s.beginWithMinFill()
 	if ctxErr := ctx.Err(); ctxErr != nil {
-		return Plan{}, ctxErr // the search for the plan may have been cut short
+		return Plan{}, ctxErr // the context ended while plan was made, so that plan may be worse than it should be
 	}
 	isGoodEnough := plan.Cost.Flops < cheapTreeFlops && s.fits(plan)
 	if err != nil || isGoodEnough {
@@ -106,6 +94,23 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 		return Plan{}, err
 	}
 	return plan, s.checkMemory(plan)
+}
+
+// withDefaults returns o with defaults in place of values that are not set.
+func (o Options) withDefaults() Options {
+	if o.Memory <= 0 {
+		o.Memory = query.DefaultMemory
+	}
+	if o.Moves <= 0 {
+		o.Moves = defaultMoves
+	}
+	if o.Effort <= 0 {
+		o.Effort = 1 / policy.MoveCost
+	}
+	if !(o.WriteCost > 1) { // 1 or less, or NaN: the objective takes log2 of WriteCost − 1
+		o.WriteCost = defaultWriteCost
+	}
+	return o
 }
 
 // checkMemory returns nil if a plan fits the memory budget. Otherwise it returns an error that wraps ErrMemory.

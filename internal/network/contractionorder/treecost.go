@@ -81,10 +81,13 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 }
 
 // Schedule returns t with its merges in the depth-first sequence with the smallest peak of entries held. Let i and j be the two inputs of
-// a merge. If the subtree of i is carried out first, its result is held while the subtree of j is carried out, so the peak is max(peak of
-// i, result of i + peak of j). i goes first if that is smaller than the same with i and j exchanged. If both are equal, the sequence is
-// that of Canonical. Errors as for EvaluateTree. Source: J. W. H. Liu, An application of generalized tree pebbling to sparse matrix
-// factorization (1987).
+// a merge. If the subtree of i is carried out first, its result is held while the subtree of j is carried out, so the peak is
+//
+//	max(peak of i, result of i + peak of j)
+//
+// and with i and j exchanged if the subtree of j is carried out first. The subtree with the smaller of the two peaks goes first. If they
+// are equal, the sequence is that of Canonical. Errors as for EvaluateTree. Source: J. W. H. Liu, An application of generalized tree
+// pebbling to sparse matrix factorization (1987).
 func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 	if err := t.Validate(); err != nil {
 		return Tree{}, err
@@ -95,12 +98,10 @@ func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 		return Tree{}, err
 	}
 
-	// Find for each merge which input's subtree goes first. By table: the peak of entries held while its subtree is carried out, and the
-	// entries of its result. Both are 0 for leaves, which are always held.
-	peak := make([]float64, len(s.size))
-	resultSize := make([]float64, len(s.size))
-	isReversed := make([]bool, len(t.Merges)) // by merge: the second subtree goes first
-
+	// Find for each merge which input's subtree goes first. Peaks and results count no entries of leaves, which are always held.
+	peak := make([]float64, len(s.size))       // by table: the peak of entries held while its subtree is carried out
+	resultSize := make([]float64, len(s.size)) // by table: its entries, 0 for a leaf
+	isReversed := make([]bool, len(t.Merges))  // by merge: the second subtree goes first
 	for k, m := range t.Merges {
 		i, j, v := m[0], m[1], t.Leaves+k
 
@@ -113,12 +114,12 @@ func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 		resultSize[v] = s.size[v]
 	}
 
-	// Arrange the merges so.
+	// Arrange the merges accordingly.
 	consumer := make([]int, len(s.size)) // by table: the merge that consumes it
 	for k, m := range t.Merges {
 		consumer[m[0]], consumer[m[1]] = k, k
 	}
-	return t.depthFirst(func(i, j int) bool {
+	return t.depthFirst(func(i, j int) bool { // does i come before j, the other input of its merge?
 		k := consumer[i]
 		isFirstInput := t.Merges[k][0] == i
 		return isFirstInput != isReversed[k]
@@ -137,8 +138,8 @@ type scopes struct {
 	unionCount  []int     // by merge: indices in S(a) ∪ S(b)
 }
 
-// newScopes returns the scopes and sizes of all tables of t over h, in one slice. Table Leaves+k is the result of merge k. An index stays
-// in a scope as long as another table has it. Errors are those of EvaluateTree.
+// newScopes returns the scopes and sizes of all tables of t over h, in one slice. Tables 0 to Leaves−1 are the tensors, and table Leaves+k
+// is the result of merge k. An index stays in a scope as long as another table has it. Errors are those of EvaluateTree.
 func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -176,21 +177,8 @@ func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 	for i, edge := range h.Edges {
 		s.measureLeaf(h, i, edge, tableCount)
 	}
-
-	// The results of the merges.
-	for k, inputs := range t.Merges {
-		union := uniteScopes(s.scope[inputs[0]], s.scope[inputs[1]], tableCount)
-		s.unionSize[k] = s.sizeOf(union)
-		s.unionCount[k] = len(union)
-
-		resultScope := union[:0]
-		for _, v := range union {
-			if tableCount[v] > 1 { // a table outside this merge has v
-				resultScope = append(resultScope, v)
-			}
-		}
-		s.scope[t.Leaves+k] = resultScope
-		s.size[t.Leaves+k] = s.sizeOf(resultScope)
+	for k := range t.Merges {
+		s.measureMerge(t, k, tableCount)
 	}
 	return s, nil
 }
@@ -239,6 +227,24 @@ func (s *scopes) measureLeaf(h Hypergraph, i int, edge, tableCount []int) {
 	if isSliced || s.presumFlops[i] > 0 {
 		s.copySize[i] = s.size[i]
 	}
+}
+
+// measureMerge sets the sizes of merge k of t, and the scope and the size of its result. The merges before k must have been measured.
+// tableCount has for each index the number of tables with it before the merge; afterwards the number after it.
+func (s *scopes) measureMerge(t Tree, k int, tableCount []int) {
+	inputs, result := t.Merges[k], t.Leaves+k
+	union := uniteScopes(s.scope[inputs[0]], s.scope[inputs[1]], tableCount) // which also updates tableCount
+	s.unionSize[k] = s.sizeOf(union)
+	s.unionCount[k] = len(union)
+
+	resultScope := union[:0]
+	for _, v := range union {
+		if tableCount[v] > 1 { // a table outside this merge has v
+			resultScope = append(resultScope, v)
+		}
+	}
+	s.scope[result] = resultScope
+	s.size[result] = s.sizeOf(resultScope)
 }
 
 // sizeOf returns the number of entries of a table over scope, which has no sliced index.

@@ -83,8 +83,8 @@ func BuildWide(ctx context.Context, net *btn.Network) (*sumproduct.Expression, e
 
 // build returns net as an expression. It lays net out as raw tables in form f, and copies the entries of every raw table over values that
 // are not excluded, in the sequence of the tensors. It divides a table by a power of two, so that its largest entry is in [1, 2), and
-// multiplies the scale by that power. It does not do so if the table has exponents, if the layout is wide, or if small entries would lose
-// digits. Tables without an index become factors of the scale.
+// multiplies the scale by that power. It does not do so in three cases: if the entries have exponents of their own (exp), if the layout is
+// wide (it keeps every entry exactly), or if small entries would lose digits. Tables without an index become factors of the scale.
 func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expression, error) {
 	l, err := newLayout(ctx, net, f)
 	if err != nil {
@@ -109,14 +109,14 @@ func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expressio
 			return nil, l.pace.Err()
 		}
 
-		data := copyLiving(l, t, t.data, slab.Make)
+		data := copyLiving(l, t, t.data, slab.Make) // the entries over values that are not excluded
 		exp := livingExponents(l, t)
 		mayBeScaled := exp == nil && !f.isWide && !wouldLoseDigits(data)
 		if mayBeScaled {
 			e.Scale = e.Scale.Mul(floats.Normalise(data)) // it divides data and returns the power of two
 		}
 
-		// Without an index it is a number.
+		// A table without an index is a number.
 		scope := l.scope(t, e.Dims)
 		if len(scope) == 0 {
 			e.Scale = e.Scale.Mul(firstEntry(data, exp))
