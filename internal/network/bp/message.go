@@ -84,10 +84,13 @@ func (c *kernel) contractTable(k int32) []float64 {
 		return message
 	}
 
-	// nextBuffer returns memory for a result of the given size: message if it is the last one, else one of two buffers in turn.
+	// nextBuffer returns memory for the table without one more axis, which has the given size: message if only the axis of the index is left
+	// then, else one of two buffers in turn.
 	half := 0
-	nextBuffer := func(size int, isLast bool) []float64 {
-		if isLast {
+	remainingAxes := len(incidences) - 1 // that are to be summed out
+	nextBuffer := func(size int) []float64 {
+		remainingAxes--
+		if remainingAxes == 0 {
 			return message
 		}
 		half = 1 - half
@@ -99,15 +102,13 @@ func (c *kernel) contractTable(k int32) []float64 {
 
 	for axis := len(incidences) - 1; axis > axisOfIndex; axis-- {
 		v := g.messageOf(c.toTable, incidences[axis])
-		isLast := axis == axisOfIndex+1 && axisOfIndex == 0
-		target := nextBuffer(len(current)/len(v), isLast)
+		target := nextBuffer(len(current) / len(v))
 		sumLastAxis(target, current, v)
 		current = target
 	}
 	for axis := range axisOfIndex {
 		v := g.messageOf(c.toTable, incidences[axis])
-		isLast := axis == axisOfIndex-1
-		target := nextBuffer(len(current)/len(v), isLast)
+		target := nextBuffer(len(current) / len(v))
 		sumFirstAxis(target, current, v)
 		current = target
 	}

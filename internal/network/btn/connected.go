@@ -12,28 +12,7 @@ import (
 // joins them. The parts are in the order of their first links. Links without legs, which are numbers, make up one further part, the last
 // one. Cost O(legs + links).
 func (n *Network) ConnectedParts() [][]int {
-	legLink := n.LinkOfLeg()
-	parent := make([]int, len(n.Links))
-	for k := range parent {
-		parent[k] = k
-	}
-
-	// Union-find: root returns the link that stands for all links connected with link k.
-	root := func(k int) int {
-		for parent[k] != k {
-			parent[k] = parent[parent[k]]
-			k = parent[k]
-		}
-		return k
-	}
-
-	for _, core := range n.Cores {
-		for _, leg := range core.Legs {
-			parent[root(legLink[leg])] = root(legLink[core.Legs[0]])
-		}
-	}
-
-	// List the links by their roots.
+	root := n.rootsOfLinks()
 	var parts [][]int
 	var withoutLegs []int
 	partOfRoot := make(map[int]int) // by root: the position in parts
@@ -42,10 +21,10 @@ func (n *Network) ConnectedParts() [][]int {
 			withoutLegs = append(withoutLegs, k)
 			continue
 		}
-		part, isListed := partOfRoot[root(k)]
+		part, isListed := partOfRoot[root[k]]
 		if !isListed {
 			part = len(parts)
-			partOfRoot[root(k)] = part
+			partOfRoot[root[k]] = part
 			parts = append(parts, nil)
 		}
 		parts[part] = append(parts[part], k)
@@ -55,6 +34,34 @@ func (n *Network) ConnectedParts() [][]int {
 		parts = append(parts, withoutLegs)
 	}
 	return parts
+}
+
+// rootsOfLinks returns for every link its root: one link that stands for all links that cores connect with it.
+func (n *Network) rootsOfLinks() []int {
+	parent := make([]int, len(n.Links)) // union-find: another link of the same part, or the link itself if it is the root
+	for k := range parent {
+		parent[k] = k
+	}
+	root := func(k int) int {
+		for parent[k] != k {
+			parent[k] = parent[parent[k]]
+			k = parent[k]
+		}
+		return k
+	}
+
+	legLink := n.LinkOfLeg()
+	for _, core := range n.Cores {
+		for _, leg := range core.Legs {
+			parent[root(legLink[leg])] = root(legLink[core.Legs[0]])
+		}
+	}
+
+	roots := make([]int, len(n.Links))
+	for k := range roots {
+		roots[k] = root(k)
+	}
+	return roots
 }
 
 // Subnetwork returns the part of n that consists of the given links and the cores between them, and for each variable of that part its

@@ -70,7 +70,7 @@ func (f *refinement) gainOf(v int32) log2Fixed {
 			gain -= f.hypergraph.cost[net]
 		}
 	}
-	f.movesSpent += int64(4 * len(f.hypergraph.netsOf[v]))
+	f.movesSpent += int64(4 * len(f.hypergraph.netsOf[v])) // 4 elementary operations for each net
 	return gain
 }
 
@@ -98,7 +98,7 @@ func (f *refinement) flip(v int32) {
 	}
 
 	f.gain[v] = f.gainOf(v)
-	f.pace.Over(int64(16 + 4*len(f.hypergraph.netsOf[v])))
+	f.pace.Over(int64(16 + 4*len(f.hypergraph.netsOf[v]))) // roughly the operations for v and its nets; the caller reads pace.Err
 }
 
 // updateGains changes the gains of the other vertices of a net after v has left side oldSide, and queues those that were not flipped in
@@ -139,7 +139,7 @@ func (f *refinement) updateGains(net, v int32, oldSide uint8) {
 			}
 		}
 	}
-	f.movesSpent += int64(4 * len(f.hypergraph.nets[net]))
+	f.movesSpent += int64(4 * len(f.hypergraph.nets[net])) // 4 elementary operations for each vertex
 }
 
 // grow flips vertices from side 1, where all are at first, to side 0 until one more would give side 0 more than half of the weight. It
@@ -151,37 +151,39 @@ func (f *refinement) grow(seed int32) {
 	}
 
 	total := f.weight[0] + f.weight[1]
-	next := seed          // vertex to be flipped
-	candidate := int32(0) // all vertices with a smaller number were flipped
-	fitsHalf := func() bool { return 2*(f.weight[0]+f.hypergraph.weight[next]) <= total }
-	for fitsHalf() || f.weight[0] == 0 {
+	firstRest := int32(0) // all vertices with a smaller number were flipped
+	for next := seed; next != none; {
+		isTooHeavy := 2*(f.weight[0]+f.hypergraph.weight[next]) > total
+		if isTooHeavy && f.weight[0] > 0 { // the seed is flipped anyhow
+			return
+		}
 		f.hasMoved[next] = true
 		f.flip(next) // changes f.weight, and queues the vertices whose gains it changes
 		if f.pace.Err() != nil {
 			return
 		}
 
-		// The queue has entries of the vertices that share a net with a flipped one, some with outdated gains. Vertex entry.a had the
-		// gain −entry.score.
-		next = none
-		for len(f.queue) > 0 && next == none {
-			entry := f.queue.pop()
-			isCurrent := -entry.score == f.gain[entry.a]
-			if !f.hasMoved[entry.a] && isCurrent {
-				next = entry.a
+		next = f.popQueued()
+		for next == none && int(firstRest) < len(f.side) {
+			if !f.hasMoved[firstRest] {
+				next = firstRest
 			}
-		}
-		for next == none && int(candidate) < len(f.side) {
-			if !f.hasMoved[candidate] {
-				next = candidate
-			}
-			candidate++
-		}
-
-		if next == none {
-			return
+			firstRest++
 		}
 	}
+}
+
+// popQueued removes entries from the queue until one is current: its vertex was not flipped, and still has the gain with which it was queued.
+// It returns that vertex, which has the largest gain of the queue, or none. Vertex entry.a was queued with the gain −entry.score.
+func (f *refinement) popQueued() int32 {
+	for len(f.queue) > 0 {
+		entry := f.queue.pop()
+		isCurrent := -entry.score == f.gain[entry.a]
+		if !f.hasMoved[entry.a] && isCurrent {
+			return entry.a
+		}
+	}
+	return none
 }
 
 // improve makes one pass. It flips every vertex to the other side at most once, the largest gain first, even if the split gets worse for a

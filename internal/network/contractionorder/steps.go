@@ -200,10 +200,9 @@ func (w *walker) size(scope []int32) float64 {
 }
 
 // addNode puts a table into its bucket: that of the first position in its scope. A bucket is a linked list of slots. If the table is large
-// and the bucket has a table of the same scope, it yields the step that multiplies the two, and the product takes the place of the table
-// in the bucket. Without this, tables over the same indices would pile up: twenty in a bipartite graph of twenty and twenty vertices. A
-// table without indices is dropped, since the caller of Walk multiplies it. goesOn is false if the walk ends: the context has ended or
-// yield returned false.
+// and the bucket has a table of the same scope, the product of the two takes the place of that table in the bucket; a plain walk (isPlain)
+// multiplies nothing beforehand. A table without indices is dropped, since the caller of Walk multiplies it. goesOn is false if the walk
+// ends: the context has ended or yield returned false.
 func (w *walker) addNode(n node) (goesOn bool) {
 	if len(n.scope) == 0 {
 		return true
@@ -212,14 +211,15 @@ func (w *walker) addNode(n node) (goesOn bool) {
 		return false
 	}
 
-	// Multiply a large table with a table of the same scope.
+	// Multiply a large table with a table of the same scope. Otherwise tables over the same indices would pile up: twenty in a bipartite
+	// graph of twenty and twenty vertices.
 	position := n.scope[0]
 	if n.size >= largeTable && !w.isPlain {
 		for slot := w.firstSlot[position]; slot != none; slot = w.nodes[slot].next {
-			if other := w.nodes[slot]; slices.Equal(other.scope, n.scope) {
+			if table := w.nodes[slot]; slices.Equal(table.scope, n.scope) {
 				const sumsOut = 0 // no index is summed out
-				product, ok := w.yieldStep(append(w.inputs[:0], other, n), n.scope, sumsOut)
-				product.next = other.next
+				product, ok := w.yieldStep(append(w.inputs[:0], table, n), n.scope, sumsOut)
+				product.next = table.next
 				w.nodes[slot] = product
 				return ok
 			}

@@ -90,26 +90,30 @@ func (w *workingTree) computeScopes() {
 			continue // a leaf
 		}
 
-		// The result has the indices of the union that a table outside this merge has, too.
-		left, right, result := w.scopeOf(w.left[v]), w.scopeOf(w.right[v]), w.scopeOf(v)
-		w.unionSize[v] = 0
-		for i := range result {
-			for common := left[i] & right[i]; common != 0; common &= common - 1 { // two tables with the index become one
-				tableCount[i<<6+lowestBit(common)]--
-			}
-			result[i] = 0
-			for union := left[i] | right[i]; union != 0; union &= union - 1 { // bit by bit, the lowest first
-				bit := lowestBit(union)
-				w.unionSize[v] += w.network.log2Dim[i]
-				if tableCount[i<<6+bit] > 1 {
-					result[i] |= 1 << bit
-				}
-			}
-		}
-
-		w.size[v] = w.network.log2Size(result)
+		w.computeScope(v, tableCount)
 	}
 	w.movesSpent += int64(len(w.left) * (w.network.words + 16)) // for each node, its words and 16 elementary operations for its indices
+}
+
+// computeScope computes the scope and the sizes of merge v from the scopes of its inputs. The result has the indices of their union that a
+// table outside the merge has, too. tableCount has the number of tables with each index before the merge; afterwards that after it.
+func (w *workingTree) computeScope(v int32, tableCount []int32) {
+	left, right, result := w.scopeOf(w.left[v]), w.scopeOf(w.right[v]), w.scopeOf(v)
+	w.unionSize[v] = 0
+	for i := range result { // word by word of the bit sets, and bit by bit of a word: x & (x−1) is x without its lowest bit
+		for common := left[i] & right[i]; common != 0; common &= common - 1 { // two tables with the index become one
+			tableCount[i<<6+lowestBit(common)]--
+		}
+		result[i] = 0
+		for union := left[i] | right[i]; union != 0; union &= union - 1 {
+			bit := lowestBit(union)
+			w.unionSize[v] += w.network.log2Dim[i]
+			if tableCount[i<<6+bit] > 1 {
+				result[i] |= 1 << bit
+			}
+		}
+	}
+	w.size[v] = w.network.log2Size(result)
 }
 
 // postorder returns all nodes, children before parents, left subtrees first.

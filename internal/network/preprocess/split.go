@@ -138,7 +138,8 @@ func splitPair(e *expression, n int) bool {
 // an entry of B would be tiny (below 2^-1000).
 func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table, ok bool) {
 	dimX, dimY := dims[t.scope[modeX]], dims[t.scope[modeY]]
-	if len(t.scope) < 3 || dimX+dimY > dimX*dimY {
+	isLarger := dimX+dimY > dimX*dimY // the entries of A and B against those of t, for each combination of the others
+	if len(t.scope) < 3 || isLarger { // a table of two indices is split by factorOut
 		return nil, nil, false
 	}
 
@@ -151,8 +152,8 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 		}
 	}
 
-	// Find the pivot of every matrix, its largest entry, at (pivotX[r], pivotY[r]); ok is false if the rank of the matrix is not one. Entry
-	// (x, y) of matrix r is at bases[r] + x·strideX + y·strideY.
+	// The pivot of matrix r, its largest entry, is at (pivotX[r], pivotY[r]); ok is false if the rank of the matrix is not one. Entry (x, y)
+	// of matrix r is at bases[r] + x·strideX + y·strideY.
 	bases := t.offsets(dims, others)
 	pivotX := make([]int, len(bases))
 	pivotY := make([]int, len(bases))
