@@ -156,9 +156,9 @@ func (c *kernel) contractWithExponents(k int32) []scaled.Number {
 	for _, entry := range g.expression.Tables[t].Data {
 		if entry != 0 {
 			term := scaled.FromFloat(entry)
-			for axis, other := range incidences {
+			for axis, incidence := range incidences {
 				if axis != axisOfIndex {
-					term = term.Mul(scaled.FromFloat(g.messageOf(c.toTable, other)[walk.Values[axis]]))
+					term = term.Mul(scaled.FromFloat(g.messageOf(c.toTable, incidence)[walk.Values[axis]]))
 				}
 			}
 			sum := &message[walk.Values[axisOfIndex]]

@@ -16,7 +16,7 @@ func (n *Network) Relevant(d Demand) (variables []int, isAll bool) {
 	if isAll || !n.Directed {
 		return nil, true
 	}
-	variableOfLeg, tableOf := n.probabilityTables()
+	variableOfLeg, tableOf := n.probabilityTables() // tableOf: the core that is the conditional probability table of a variable
 	isRelevant := make([]bool, len(n.Variables))
 	addVariable := func(v int) {
 		if !isRelevant[v] {
@@ -34,7 +34,7 @@ func (n *Network) Relevant(d Demand) (variables []int, isAll bool) {
 	// Add the parents of each variable in the list, which grows by them.
 	for k := 0; k < len(variables); k++ {
 		table := tableOf[variables[k]]
-		if table < 0 {
+		if table < 0 { // only weights, and so no parents
 			continue
 		}
 		for _, leg := range n.Cores[table].Legs {

@@ -72,7 +72,7 @@ func Part(
 	if err != nil {
 		return btn.Value{}, err
 	}
-	value, err := part.(Contractor).Contract(ctx, p, want)
+	value, err := part.(Contractor).Contract(ctx, p, want) // checkPart has found that it is a Contractor
 	if err != nil {
 		return btn.Value{}, wrapError(part, err)
 	}

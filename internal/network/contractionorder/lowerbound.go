@@ -42,7 +42,7 @@ func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
 	queue.heapify()
 
 	bound := int64(0)
-	for len(queue) > 0 && g.movesSpent < boundMoves && !g.pace.Over(16) {
+	for len(queue) > 0 && g.movesSpent < boundMoves && !g.pace.Over(16) { // some 16 operations for the queue
 		k := queue.pop()
 		isStale := k.first != g.weight[k.vertex] // the queue has a newer key of the vertex
 		if isContracted[k.vertex] || isStale {

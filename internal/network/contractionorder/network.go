@@ -98,14 +98,14 @@ func (n *network) log2Size(set []uint64) log2Fixed {
 	return size
 }
 
-// appendMembers appends the members of a bit set to out, ascending. Bit b of word w stands for the member 64·w + b.
-func appendMembers(set []uint64, out []int32) []int32 {
+// appendMembers appends the members of a bit set to a list, ascending. Bit b of word w stands for the member 64·w + b.
+func appendMembers(set []uint64, list []int32) []int32 {
 	for w, word := range set {
 		for ; word != 0; word &= word - 1 { // word & (word−1) clears the lowest bit that is set
-			out = append(out, int32(64*w+lowestBit(word)))
+			list = append(list, int32(64*w+lowestBit(word)))
 		}
 	}
-	return out
+	return list
 }
 
 // popCount returns the number of bits of x that are set.

@@ -74,7 +74,7 @@ func (b *bisection) split(g *hypergraph) []uint8 {
 // the two vertices share costly nets with few vertices. A group of two weighs at most about an eighth of the total.
 func (b *bisection) coarsen(g *hypergraph) (coarser *hypergraph, group []int32) {
 	group = slices.Repeat([]int32{none}, len(g.weight))
-	maxWeight := g.totalWeight()/8 + 1
+	maxWeight := g.totalWeight()/8 + 1 // of a group of two; chosen, so that the sides can still be balanced
 	coarser = &hypergraph{}
 	rating := make([]log2Fixed, len(g.weight)) // of the neighbours of one vertex; 0 for all others
 	var neighbours []int32
@@ -118,7 +118,7 @@ func (b *bisection) rateNeighbours(g *hypergraph, v int32, group []int32, rating
 		if len(vertices) > maxRatedNet || b.pace.Over(int64(len(vertices))) {
 			continue
 		}
-		netRating := g.cost[net]/log2Fixed(len(vertices)-1) + 1
+		netRating := g.cost[net]/log2Fixed(len(vertices)-1) + 1 // +1: a rating of 0 means that the vertex is not listed yet
 		for _, u := range vertices {
 			if u == v || group[u] != none {
 				continue
@@ -128,7 +128,7 @@ func (b *bisection) rateNeighbours(g *hypergraph, v int32, group []int32, rating
 			}
 			rating[u] += netRating
 		}
-		b.movesSpent += int64(4 * len(vertices))
+		b.movesSpent += int64(4 * len(vertices)) // 4 elementary operations for each vertex
 	}
 	return neighbours
 }

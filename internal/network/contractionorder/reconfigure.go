@@ -44,7 +44,7 @@ const negligible = 0x1p-10
 // since; it is skipped.
 func (r *reconfigurer) run(maxMoves int64) {
 	tree := r.tree
-	if len(tree.left) < 5 { // fewer than three leaves have one tree only
+	if len(tree.left) < 5 { // fewer than 5 nodes, that is, at most two leaves: they have one tree only
 		return
 	}
 
@@ -164,6 +164,7 @@ func (r *reconfigurer) enterIndices(v int32) {
 			r.pattern[index] = 0
 		}
 	}
+	// For each table of the border: its scope twice, word by word, and 16 elementary operations for its indices.
 	tree.movesSpent += int64(len(r.border) * (2*tree.network.words + 16))
 }
 

@@ -84,17 +84,17 @@ func (f *refinement) queueMove(v int32) {
 // flip moves v to the other side and updates the cost of the cut, the weights of the sides and the gains of v and of vertices that share a
 // net with it.
 func (f *refinement) flip(v int32) {
-	from := f.side[v]
-	to := 1 - from
+	oldSide := f.side[v]
+	newSide := 1 - oldSide
 	f.cut -= f.gain[v]
-	f.side[v] = to
-	f.weight[from] -= f.hypergraph.weight[v]
-	f.weight[to] += f.hypergraph.weight[v]
+	f.side[v] = newSide
+	f.weight[oldSide] -= f.hypergraph.weight[v]
+	f.weight[newSide] += f.hypergraph.weight[v]
 
 	for _, net := range f.hypergraph.netsOf[v] {
-		f.countOn[from][net]--
-		f.countOn[to][net]++
-		f.updateGains(net, v, from)
+		f.countOn[oldSide][net]--
+		f.countOn[newSide][net]++
+		f.updateGains(net, v, oldSide)
 	}
 
 	f.gain[v] = f.gainOf(v)

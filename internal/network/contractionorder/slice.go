@@ -32,10 +32,10 @@ func (n *network) withoutIndices(sliced []int32) *network {
 // withSlices returns the same tree with the given indices sliced in place of those of s. Its moves (elementary operations) are those of s
 // and those of this change.
 func (s *slicedTree) withSlices(sliced []int32) *slicedTree {
-	other := &slicedTree{wholeNetwork: s.wholeNetwork, sliced: sliced}
-	other.tree = newWorkingTree(s.wholeNetwork.withoutIndices(sliced), s.tree.merges())
-	other.tree.movesSpent += s.tree.movesSpent
-	return other
+	changed := &slicedTree{wholeNetwork: s.wholeNetwork, sliced: sliced}
+	changed.tree = newWorkingTree(s.wholeNetwork.withoutIndices(sliced), s.tree.merges())
+	changed.tree.movesSpent += s.tree.movesSpent
+	return changed
 }
 
 // copyWithoutMoves returns a copy of s that has no moves yet.

@@ -473,12 +473,12 @@ func (w *walker) union(a, b []int32) []int32 {
 	return w.scopes.Copy(w.unionBuffer)
 }
 
-// appendUnion appends the union of two ascending lists to out, ascending and each element once.
-func appendUnion(out, a, b []int32) []int32 {
+// appendUnion appends the union of two ascending lists a and b to a list, ascending and each element once.
+func appendUnion(list, a, b []int32) []int32 {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {
 		x, y := a[i], b[j]
-		out = append(out, min(x, y))
+		list = append(list, min(x, y))
 		if x <= y {
 			i++
 		}
@@ -486,7 +486,7 @@ func appendUnion(out, a, b []int32) []int32 {
 			j++
 		}
 	}
-	return append(append(out, a[i:]...), b[j:]...)
+	return append(append(list, a[i:]...), b[j:]...)
 }
 
 // finite returns x, or the largest float64 for +Inf, which JSON cannot hold.

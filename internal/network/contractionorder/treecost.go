@@ -62,7 +62,7 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 		result := t.Leaves + k
 		c.Width = max(c.Width, s.unionCount[k]-1)
 		c.Log2Table = max(c.Log2Table, s.log2Size(result))
-		// A product for each entry of the union, and an addition for each of them beyond the first of a sum.
+		// A product for each entry of the union. Each entry of the result is a sum of products: one addition less than it has products.
 		c.SliceFlops = finite(c.SliceFlops + finite(s.unionSize[k]+(s.unionSize[k]-s.size[result])))
 		c.Writes = finite(c.Writes + s.size[result])
 

@@ -151,15 +151,15 @@ func (w *workingTree) merges() [][2]int {
 	return merges
 }
 
-// copyFrom makes w the same tree as other, in the memory of w. The count of moves of w stays.
-func (w *workingTree) copyFrom(other *workingTree) {
-	w.network, w.root = other.network, other.root
-	w.left = append(w.left[:0], other.left...)
-	w.right = append(w.right[:0], other.right...)
-	w.parent = append(w.parent[:0], other.parent...)
-	w.scope = append(w.scope[:0], other.scope...)
-	w.size = append(w.size[:0], other.size...)
-	w.unionSize = append(w.unionSize[:0], other.unionSize...)
+// copyFrom makes w the same tree as source, in the memory of w. The count of moves of w stays.
+func (w *workingTree) copyFrom(source *workingTree) {
+	w.network, w.root = source.network, source.root
+	w.left = append(w.left[:0], source.left...)
+	w.right = append(w.right[:0], source.right...)
+	w.parent = append(w.parent[:0], source.parent...)
+	w.scope = append(w.scope[:0], source.scope...)
+	w.size = append(w.size[:0], source.size...)
+	w.unionSize = append(w.unionSize[:0], source.unionSize...)
 }
 
 // clone returns a copy of w whose count of moves is 0.

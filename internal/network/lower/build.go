@@ -254,8 +254,8 @@ func (l *layout) isPlain(t *rawTable) bool {
 		if !l.isComplete(root) {
 			return false
 		}
-		for _, other := range t.nodes[:k] {
-			if l.root(other) == root {
+		for _, earlier := range t.nodes[:k] {
+			if l.root(earlier) == root {
 				return false
 			}
 		}

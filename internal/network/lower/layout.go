@@ -83,7 +83,7 @@ func newLayout(ctx context.Context, net *btn.Network, f form) (*layout, error) {
 	}
 
 	if !f.isWide {
-		l.absorbMatrices()
+		l.absorbMatrices() // marks matrices of maps that applyMaps multiplies into other tables
 	}
 	l.numberIndices()
 	if !l.isZero {
@@ -299,8 +299,8 @@ func (l *layout) absorbMatrix(m *rawTable, target tableMode) bool {
 
 // hasIndex reports whether some mode of t belongs to the same index as node.
 func (l *layout) hasIndex(t *rawTable, node int) bool {
-	for _, other := range t.nodes {
-		if l.root(other) == l.root(node) {
+	for _, tableNode := range t.nodes {
+		if l.root(tableNode) == l.root(node) {
 			return true
 		}
 	}

@@ -193,7 +193,7 @@ func (l *layout) addUnsignedSteps(c *unsigned.Chain, legs []int, t *tensor.CP) (
 	before := -1 // the node of the state before the mode; there is none before the first
 	for _, k := range modes {
 		after := l.addNode(c.States)
-		if c.Functional {
+		if c.Functional { // the values of the modes determine the states
 			l.counterNodes = append(l.counterNodes, after)
 		}
 		dim := t.Shape[k]
@@ -213,10 +213,10 @@ func (l *layout) addUnsignedSteps(c *unsigned.Chain, legs []int, t *tensor.CP) (
 // weights with which the value leads from the one state to the other. dim is the mode's dimension.
 func unsignedStep(c *unsigned.Chain, k, dim int) []float64 {
 	var data []float64
-	for from := range c.States {
+	for before := range c.States {
 		for x := range dim {
-			for to := range c.States {
-				data = append(data, c.Step(k, x, from, to))
+			for after := range c.States {
+				data = append(data, c.Step(k, x, before, after))
 			}
 		}
 	}

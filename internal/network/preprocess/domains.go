@@ -112,7 +112,7 @@ func (d *domains) runToFixpoint() {
 func (d *domains) revise(n int) {
 	t := d.expression.tables[n]
 	support := t.support(d.expression.dims)
-	if support.onlyZero != nil {
+	if support.onlyZero != nil { // the table has one zero only
 		d.reviseClause(n, support.onlyZero)
 		return
 	}
@@ -168,8 +168,8 @@ func (d *domains) areAlive(scope []int, tuple []int32) bool {
 	return true
 }
 
-// reviseClause revises table n, which is 0 for one combination of values only, onlyZero, as a clause is. All values but those of onlyZero
-// have support. Three cases:
+// reviseClause revises table n, which is 0 for one combination of values only, onlyZero, as a clause is (a disjunction of conditions on
+// single variables). All values but those of onlyZero have support. Three cases:
 //
 // If a value of onlyZero is not alive, or if two indices have other values alive, every living value has support: nothing is removed.
 //

@@ -127,8 +127,8 @@ func (s elimination) resultScope(e *expression, tables []*table, i int) (scope [
 //
 //	rows[v*d + x] = P(i = x | parent = v) = T[x, v] / Σ_x T[x, v]
 //
-// where i has d values. If t has no other index, parent is −1, and there is one row, of P(i). A row of zeros stays one. ok is false if t
-// has more than two indices, or if the terms of a sum have both signs and cancel.
+// where i has d values. If t has no other index, parent is −1, and there is one row, of P(i). A row of zeros stays a row of zeros. ok is
+// false if t has more than two indices, or if the terms of a sum have both signs and cancel.
 func conditionalOf(dims []int, t *table, i int) (parent int, rows []float64, ok bool) {
 	if len(t.scope) > 2 {
 		return -1, nil, false

@@ -67,12 +67,12 @@ func (f *filter) tablesSharingTwo(e *expression, n int) []int {
 // zeroUnsupported sets an entry of t to 0 if the table other has only zeros at the entry's values of the common indices. It returns the
 // number of entries that were not 0 before.
 func (t *table) zeroUnsupported(dims []int, other *table) (removed int) {
-	var common, rest []int // indices of t, with and without other
+	var common, private []int // indices of t that other has, and that it has not
 	for _, i := range t.scope {
 		if slices.Contains(other.scope, i) {
 			common = append(common, i)
 		} else {
-			rest = append(rest, i)
+			private = append(private, i)
 		}
 	}
 
@@ -82,13 +82,13 @@ func (t *table) zeroUnsupported(dims []int, other *table) (removed int) {
 	}
 
 	// Set the entries of t at the impossible combinations to 0. An entry is at the sum of two offsets: one for its values of the common
-	// indices, and one for those of the rest.
-	commonOffsets, restOffsets := t.offsets(dims, common), t.offsets(dims, rest)
+	// indices, and one for those of its private ones.
+	commonOffsets, privateOffsets := t.offsets(dims, common), t.offsets(dims, private)
 	for combination, base := range commonOffsets {
 		if isPossible[combination] {
 			continue
 		}
-		for _, offset := range restOffsets {
+		for _, offset := range privateOffsets {
 			if t.data[base+offset] != 0 {
 				t.ownData() // copies t.data before the first change if another table shares it
 				t.data[base+offset] = 0

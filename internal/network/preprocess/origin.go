@@ -110,11 +110,11 @@ func (r *origins) recordValues(i int, isAlive []bool) {
 // recordAlias records that index y was removed because index x determines it: if x has its p-th remaining value, y has its f[p]-th. The
 // origin is by values of the given expression, which values lists for every index.
 func (r *origins) recordAlias(y, x int, f []int) {
-	from := slices.Repeat([]int{-1}, r.dims[x]) // −1 for values of x that were removed
+	valueOf := slices.Repeat([]int{-1}, r.dims[x]) // −1 for values of x that were removed
 	for position, value := range r.values[x] {
-		from[value] = r.values[y][f[position]]
+		valueOf[value] = r.values[y][f[position]]
 	}
-	r.recordRemoval(y, Origin{Index: x, ValueOf: from})
+	r.recordRemoval(y, Origin{Index: x, ValueOf: valueOf})
 }
 
 // recordSum records that index i was summed out. conditional has a row P(i | parent), over the remaining values of i, for every remaining

@@ -200,14 +200,14 @@ func (b *builder) mapsOf(j int, f factorgraph.Factor) (maps []btn.Map, inverses 
 func (b *builder) mapOf(d int, given GivenMap) (mapWithInverse, error) {
 	switch b.options.Maps {
 	case query.MapOrthogonal: // one for each dimension, so that equal maps are the same slice
-		if known, ok := b.orthogonalMaps[d]; ok {
-			return known, nil
+		if cached, ok := b.orthogonalMaps[d]; ok {
+			return cached, nil
 		}
 		m, err := withInverse(btn.Orthogonal(d), d)
 		if b.orthogonalMaps == nil {
 			b.orthogonalMaps = map[int]mapWithInverse{}
 		}
-		b.orthogonalMaps[d] = m
+		b.orthogonalMaps[d] = m // also after an error, with which the whole build ends
 		return m, err
 	case query.MapGiven, query.MapBP:
 		m := btn.Map{Kind: b.options.Maps, A: given.A}
