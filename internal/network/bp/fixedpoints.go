@@ -99,8 +99,8 @@ func sortStates(states []*State, lnZs []float64) []*State {
 	return sorter.states
 }
 
-// findFixedPoint returns the position in states of the first one that is the same fixed point as s, −1 if there is none. lnZ is ln Z of s, and
-// lnZs has ln Z of every state.
+// findFixedPoint returns the position in states of the first one that is the same fixed point as s, −1 if there is none. lnZ is ln Z of s,
+// and lnZs has ln Z of every state.
 func findFixedPoint(s *State, lnZ float64, states []*State, lnZs []float64) int {
 	for k, state := range states {
 		if isSameFixedPoint(s, state, lnZ, lnZs[k]) {

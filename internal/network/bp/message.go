@@ -84,8 +84,8 @@ func (c *kernel) contractTable(k int32) []float64 {
 		return message
 	}
 
-	// nextBuffer returns memory for the table without one more axis, which has the given size: message if only the axis of the index is left
-	// then, else one of two buffers in turn.
+	// nextBuffer returns memory for the table without one more axis, which has the given size: message if only the axis of the index is
+	// left then, else one of two buffers in turn.
 	half := 0
 	remainingAxes := len(incidences) - 1 // that are to be summed out
 	nextBuffer := func(size int) []float64 {

@@ -65,8 +65,9 @@ func (n *Network) rootsOfLinks() []int {
 }
 
 // Subnetwork returns the part of n that consists of the given links and the cores between them, and for each variable of that part its
-// number in n. links has all links of one or more connected parts (see ConnectedParts), ascending. Links, legs, cores and variables keep
-// their sequence. Cores without legs and the scale stay with n: the scale of the part is 1. Tensors are shared. Cost O(legs + links) of n.
+// number in n. A leg is an index that joins a link with a core. links has all links of one or more connected parts (see ConnectedParts),
+// ascending. Links, legs, cores and variables keep their sequence. Cores without legs and the scale stay with n: the scale of the part is
+// 1. Tensors are shared. Cost O(legs + links) of n.
 func (n *Network) Subnetwork(links []int) (part *Network, variables []int) {
 	part = &Network{Scale: scaled.One, Choice: n.Choice, Links: make([]Link, len(links))}
 	legLink := n.LinkOfLeg()

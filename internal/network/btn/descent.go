@@ -100,8 +100,8 @@ func BestOfSearches(results []*Found) *Found {
 		return best
 	}
 
-	// The smallest bound is true for the best assignment, too. By rounding it may be below the weight itself. The assignment is Relaxed, not
-	// proved the best, if there is a gap between the two.
+	// The smallest bound is true for the best assignment, too. By rounding it may be below the weight itself. The assignment is Relaxed,
+	// not proved the best, if there is a gap between the two.
 	bounded := *best
 	lnWeight := bounded.Weight.LogAbs()
 	bounded.Bound = max(bound, lnWeight)

@@ -174,11 +174,11 @@ func MapRounding(n *Network) float64 {
 	// ln Π (1 + s) over all cores and links.
 	lnProduct := 0.0
 	addTensor := func(legs []int) {
-		share := 4 * float64(len(legs)+4) * 0x1p-53 * largest
+		s := 4 * float64(len(legs)+4) * 0x1p-53 * largest
 		for _, l := range legs {
-			share *= kappas[l]
+			s *= kappas[l]
 		}
-		lnProduct += math.Log1p(share)
+		lnProduct += math.Log1p(s)
 	}
 	for _, c := range n.Cores {
 		addTensor(c.Legs)

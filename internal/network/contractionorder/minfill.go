@@ -76,7 +76,8 @@ func minFill(
 func MinFillCost(
 	ctx context.Context, h Hypergraph, maxFlops float64, maxMoves int64,
 ) (order []int, cost query.Cost, movesTaken int64, err error) {
-	log2Table := math.Log2(maxFlops)                                                // a step over a table takes at least a flop for each entry
+	// A step over a table takes at least a flop for each entry, so this limit of the tables excludes no order of maxFlops or less.
+	log2Table := math.Log2(maxFlops)
 	order, isComplete, movesTaken, err := minFill(ctx, h, nil, log2Table, maxMoves) // nil: no index must come last
 	if err != nil {
 		return nil, query.Cost{}, movesTaken, err

@@ -60,8 +60,8 @@ func newNetwork(dims []int, edges [][]int, isExcluded func(v int) bool) *network
 }
 
 // numberIndices gives numbers to the included indices, which are sorted by dimension, and returns for each index its number, or −1. Sets of
-// indices are bit sets: number i is bit i%64 of word i/64. Each dimension begins a new word, so that log2 of the size of a set is a sum over
-// its words. indexOf becomes −1 for the unused numbers at the end of a word.
+// indices are bit sets: number i is bit i%64 of word i/64. Each dimension begins a new word, so that log2 of the size of a set is a sum
+// over its words. indexOf becomes −1 for the unused numbers at the end of a word.
 func (n *network) numberIndices(dims, included []int) (number []int32) {
 	number = slices.Repeat([]int32{-1}, len(dims))
 	for i, v := range included {

@@ -195,8 +195,8 @@ func (r *reconfigurer) rebuildPiece(v int32) {
 	}
 }
 
-// buildMerge makes node x the merge that multiplies a subset of the border: a bit mask, in which border[j] is bit j. The optimal tree splits
-// the subset into firstPart[subset] and the other tables.
+// buildMerge makes node x the merge that multiplies a subset of the border: a bit mask, in which border[j] is bit j. The optimal tree
+// splits the subset into firstPart[subset] and the other tables.
 func (r *reconfigurer) buildMerge(x int32, subset int) {
 	tree := r.tree
 	first := int(r.optimal.firstPart[subset])

@@ -173,8 +173,8 @@ func (f *refinement) grow(seed int32) {
 	}
 }
 
-// popQueued removes entries from the queue until one is current: its vertex was not flipped, and still has the gain with which it was queued.
-// It returns that vertex, which has the largest gain of the queue, or none. Vertex entry.a was queued with the gain −entry.score.
+// popQueued removes entries from the queue until one is current: its vertex was not flipped, and still has the gain with which it was
+// queued. It returns that vertex, which has the largest gain of the queue, or none. Vertex entry.a was queued with the gain −entry.score.
 func (f *refinement) popQueued() int32 {
 	for len(f.queue) > 0 {
 		entry := f.queue.pop()

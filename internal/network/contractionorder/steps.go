@@ -388,10 +388,10 @@ func (w *walker) mergeEqual(tables []node) (merged []node, goesOn bool) {
 	return merged, true
 }
 
-// mergeSmall multiplies pairs of tables of a bucket (the tables with the index that is summed next) and returns the remaining tables. tables
-// and the result are sorted by size. fullSize is the number of entries of a table over the indices of all of them. For each table, the
-// smallest first, it finds the partner with the smallest product. It multiplies the pair if the product is small against the full table, or
-// if there are more tables than one step takes; then it begins again with the smallest table. goesOn is false if the walk ends.
+// mergeSmall multiplies pairs of tables of a bucket (the tables with the index that is summed next) and returns the remaining tables.
+// tables and the result are sorted by size. fullSize is the number of entries of a table over the indices of all of them. For each table,
+// the smallest first, it finds the partner with the smallest product. It multiplies the pair if the product is small against the full
+// table, or if there are more tables than one step takes; then it begins again with the smallest table. goesOn is false if the walk ends.
 func (w *walker) mergeSmall(tables []node, fullSize float64) (remaining []node, goesOn bool) {
 	for i := 0; len(tables) > 2 && i < len(tables); {
 		partner, productSize, ok := w.findPartner(tables, i)

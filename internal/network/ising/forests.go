@@ -121,8 +121,8 @@ func (f *forests) fillGreedily(order []int) (classCount int) {
 	}
 }
 
-// spinTrees are the trees of one class as a union-find structure. It has, by spin, another spin of the same tree, or the spin itself if it is
-// the root, which stands for the tree.
+// spinTrees are the trees of one class as a union-find structure. It has, by spin, another spin of the same tree, or the spin itself if it
+// is the root, which stands for the tree.
 type spinTrees []int
 
 // root returns the root of the tree of spin i. It shortens the path to it.

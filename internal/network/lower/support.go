@@ -40,8 +40,8 @@ func (l *layout) removeUnsupportedValues() {
 	}
 }
 
-// excludeUnsupported excludes the values of the indices of t that have no support: that meet only zeros and excluded values in t. It returns
-// the roots of the indices that lost values. It sets isZero if an index has no value left.
+// excludeUnsupported excludes the values of the indices of t that have no support: that meet only zeros and excluded values in t. It
+// returns the roots of the indices that lost values. It sets isZero if an index has no value left.
 func (l *layout) excludeUnsupported(t *rawTable) (changedRoots []int) {
 	isSupported := l.supportedValues(t) // the values of mode 0, then those of mode 1, and so on
 	for k, node := range t.nodes {

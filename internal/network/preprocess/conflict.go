@@ -129,9 +129,9 @@ func legVariables(net *btn.Network) map[int][]int {
 	return variablesOf
 }
 
-// addCoreVariables adds the variables of further legs to variablesOf, for a net whose factors are links. A core stands for a variable there:
-// one of its legs joins it to the variable's own link and has the variable in variablesOf (legVariables); its other legs join it to factors,
-// and get the same variable.
+// addCoreVariables adds the variables of further legs to variablesOf, for a net whose factors are links. A core stands for a variable
+// there: one of its legs joins it to the variable's own link and has the variable in variablesOf (legVariables); its other legs join it to
+// factors, and get the same variable.
 func addCoreVariables(net *btn.Network, variablesOf map[int][]int) {
 	for _, core := range net.Cores {
 		scope := scopeOf(core.Legs, variablesOf)

@@ -128,8 +128,8 @@ func (d *domains) revise(n int) {
 	}
 }
 
-// findSupported sets hasSupport[k][x] for every value x of the k-th index of t that has support. tuples has, one after the other, the values
-// of the indices at every entry of t that is not 0. It returns true as soon as all living values have support.
+// findSupported sets hasSupport[k][x] for every value x of the k-th index of t that has support. tuples has, one after the other, the
+// values of the indices at every entry of t that is not 0. It returns true as soon as all living values have support.
 func (d *domains) findSupported(t *table, tuples []int32) (allSupported bool) {
 	missing := 0 // number of living values for which no support was found yet
 	for k, i := range t.scope {

@@ -22,8 +22,8 @@ type Origin struct {
 //	P(y | v) = Σ_x P(x | v) P(y | x)
 //
 // X has dimX values and Y has dimY. An origin is a function, x = ValueOf[v], or a matrix of probabilities, P(x | v) = Conditional[v*dimX +
-// x], or unknown, with neither list. The result is a function if o and next are functions, and otherwise a matrix. It is unknown, without an
-// index (−1), if o is unknown; next is known.
+// x], or unknown, with neither list. The result is a function if o and next are functions, and otherwise a matrix. It is unknown, without
+// an index (−1), if o is unknown; next is known.
 func (o Origin) compose(next Origin, dimX, dimY int) Origin {
 	if o.ValueOf != nil && next.ValueOf != nil {
 		valueOf := make([]int, len(o.ValueOf))

@@ -52,8 +52,8 @@ func (p *prober) probe(i int) {
 	}
 }
 
-// assumeEach assumes each value of index i in turn. It returns the values that failed, under which some index has no value left, and records
-// in p.common what follows from every other value. ok is false if the pace ends.
+// assumeEach assumes each value of index i in turn. It returns the values that failed, under which some index has no value left, and
+// records in p.common what follows from every other value. ok is false if the pace ends.
 func (p *prober) assumeEach(i int) (failed []position, ok bool) {
 	d := p.domains
 	for x := range d.expression.dims[i] {

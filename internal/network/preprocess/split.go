@@ -152,8 +152,8 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 		}
 	}
 
-	// The pivot of matrix r, its largest entry, is at (pivotX[r], pivotY[r]); ok is false if the rank of the matrix is not one. Entry (x, y)
-	// of matrix r is at bases[r] + x·strideX + y·strideY.
+	// The pivot of matrix r, its largest entry, is at (pivotX[r], pivotY[r]); ok is false if the rank of the matrix is not one. Entry (x,
+	// y) of matrix r is at bases[r] + x·strideX + y·strideY.
 	bases := t.offsets(dims, others)
 	pivotX := make([]int, len(bases))
 	pivotY := make([]int, len(bases))

@@ -50,9 +50,9 @@ func NewChain(t *tensor.CP) (c *Chain, ok bool) {
 	return c, true
 }
 
-// setParity makes c the chain of a parity, a sum of two terms that are equal up to signs. The state is the parity of the values read so far.
-// For one final parity the terms are opposite and the tensor is 0; for the other, the accepted one, they are equal. Their common value is the
-// given weight of the plain term times the numbers that the steps multiply, so Final is twice this weight.
+// setParity makes c the chain of a parity, a sum of two terms that are equal up to signs. The state is the parity of the values read so
+// far. For one final parity the terms are opposite and the tensor is 0; for the other, the accepted one, they are equal. Their common value
+// is the given weight of the plain term times the numbers that the steps multiply, so Final is twice this weight.
 func (c *Chain) setParity(parity *Parity, weight float64) {
 	c.parity = parity
 	for k := range c.vectors {

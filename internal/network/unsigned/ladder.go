@@ -59,8 +59,8 @@ func NewLadder(dims []int, weights []float64, vectors [][][]float64) (l *Ladder,
 		return nil, false
 	}
 
-	// Sort the terms by insertion: t goes before the first term that is nowhere smaller (isNeverAbove). Two terms may be in neither order, so
-	// the second loop checks the result.
+	// Sort the terms by insertion: t goes before the first term that is nowhere smaller (isNeverAbove). Two terms may be in neither order,
+	// so the second loop checks the result.
 	for t := range weights {
 		position := slices.IndexFunc(l.Order, func(u int) bool { return l.isNeverAbove(t, u) })
 		if position < 0 {
