@@ -8,9 +8,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Relevant returns the variables of a directed network on which the values of a demand depend, ascending: those that the demand names or
-// observes, and their ancestors. Sums over the other variables are 1. isAll is true if the values depend on all variables, and then the
-// list may be nil: the network is not directed, or the demand asks about all variables or numbers of the model. Cost O(legs + links).
+// Relevant returns the variables of a directed network on which the values of a demand depend, ascending. A demand is evidence, and what is
+// wanted under it. Relevant are the variables that it names or observes, and their ancestors: sums over all other variables are 1. isAll is
+// true if the values depend on all variables, and then the list may be nil: the network is not directed, or the demand asks about all
+// variables or numbers of the model. Cost O(legs + links).
 func (n *Network) Relevant(d Demand) (variables []int, isAll bool) {
 	named, isAll := d.variables()
 	if isAll || !n.Directed {

@@ -104,7 +104,7 @@ func (s *search) runGroup(run func(j int)) {
 }
 
 // score returns log2 of the price of all slices of a candidate. If its plan needs more bytes than the memory budget, the price is
-// multiplied by the ratio of both. If no plan can be made of the candidate, the price alone counts.
+// multiplied by the ratio of these bytes to the budget. If no plan can be made of the candidate, the price alone counts.
 func (s *search) score(candidate *slicedTree) log2Fixed {
 	price := candidate.log2Price(&s.objective)
 	wholeMerges := s.reduced.expand(s.remaining, candidate.tree.merges())

@@ -205,7 +205,7 @@ func (b *bisection) maxSide(g *hypergraph) int64 {
 // sides.
 func (b *bisection) refine(g *hypergraph, side []uint8) log2Fixed {
 	refinement := newRefinement(g, side, b.maxSide(g), b.pace)
-	for range 8 {
+	for range 8 { // chosen
 		if hasImproved := refinement.improve(); !hasImproved {
 			break
 		}

@@ -216,7 +216,7 @@ func (r *reconfigurer) buildMerge(x int32, subset int) {
 // buildChild returns the node whose table is the product of a subset of the border: the table itself if there is only one, otherwise a
 // merge, for which it uses the next of the free nodes.
 func (r *reconfigurer) buildChild(subset int) int32 {
-	isSingle := subset&(subset-1) == 0 // subset without its lowest bit
+	isSingle := subset&(subset-1) == 0 // nothing is left without the lowest bit
 	if isSingle {
 		return r.border[lowestBit(uint64(subset))]
 	}

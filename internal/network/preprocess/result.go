@@ -119,7 +119,7 @@ func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 // connectedTables returns the tables of e by connected component: tables that share an index are in one. Components are in the order of
 // their first tables, and tables ascending. A table without indices is a component of its own. Linear time.
 func connectedTables(e *sumproduct.Expression) [][]int {
-	// Union-find over the indices: find returns the representative of an index's component.
+	// Union-find over the indices: find returns the representative of an index's component, the index that stands for all of them.
 	parent := sequence(len(e.Dims))
 	find := func(i int) int {
 		for parent[i] != i {

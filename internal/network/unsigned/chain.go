@@ -76,8 +76,9 @@ func (c *Chain) setLadder(ladder *Ladder) {
 	c.Functional = !slices.ContainsFunc(c.Modes, func(k int) bool { return !ladder.Deterministic(k) })
 }
 
-// Step returns the weight with which value x of a mode leads from one state to another. The state of a parity changes if and only if the
-// value flips the parity: then, and if neither happens, the weight is the entry of the plain term; otherwise it is 0.
+// Step returns the weight with which value x of a mode leads from one state to another. In the chain of a parity a value that flips the
+// parity leads to the other state, and any other value to the same state. The weight of that step is the value's entry in the plain term,
+// the one without negative numbers; the weight of the other step is 0.
 func (c *Chain) Step(mode, x, from, to int) float64 {
 	if c.parity == nil {
 		return c.ladder.StepWeight(mode, x, from, to)
