@@ -155,21 +155,11 @@ func (fs *factors) addStarTables(incidences []incidence, scope []int, t *tensor.
 // chain may have fewer values than the variable that it stands for, since lower.Build drops values that are excluded: so the joining table
 // has 0 and 1. The factor takes no part in belief propagation if the chain would be too large or if float64 does not hold its entries.
 func (fs *factors) addCounterChain(ctx context.Context, incidences []incidence, f factorgraph.Factor) error {
-	net := networkOfTensor(f.Table)
-	// Leave the factor out if its chain is too large, or if no chain can be written down: any error but that of the context.
-	if shape, err := lower.Shape(ctx, net); err != nil || entryCount(shape) > maxChainEntries {
-		if ctxErr := ctx.Err(); ctxErr != nil {
-			return ctxErr
-		}
-		leaveOut(incidences)
-		return nil
-	}
-
-	chain, err := lower.Build(ctx, net)
+	chain, err := counterChain(ctx, f.Table)
 	if err != nil {
 		return err
 	}
-	if chain.Unfit != "" {
+	if chain == nil {
 		leaveOut(incidences)
 		return nil
 	}
@@ -193,6 +183,21 @@ func (fs *factors) addCounterChain(ctx context.Context, incidences []incidence, 
 		incidences[k] = incidence{table: fs.addTable([]int{i, firstIndex + chainIndex}, data), scopePosition: 0}
 	}
 	return nil
+}
+
+// counterChain returns a symmetric tensor as the chain of tables that lower.Build makes of it. It returns nil in three cases: if no chain
+// can be written down, if it has more than maxChainEntries entries, or if float64 does not hold them.
+func counterChain(ctx context.Context, t tensor.Tensor) (*sumproduct.Expression, error) {
+	net := networkOfTensor(t)
+	shape, err := lower.Shape(ctx, net)
+	if err != nil || entryCount(shape) > maxChainEntries {
+		return nil, ctx.Err() // an error that is not the context's means that there is no chain
+	}
+	chain, err := lower.Build(ctx, net)
+	if err != nil || chain.Unfit != "" {
+		return nil, err
+	}
+	return chain, nil
 }
 
 // networkOfTensor returns a network of one core t, with a variable of weight 1 for all values on each of its legs.

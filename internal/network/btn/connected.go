@@ -76,19 +76,7 @@ func (n *Network) Subnetwork(links []int) (part *Network, variables []int) {
 		linkNumber[link] = k
 	}
 
-	// The legs of the part are those of its links.
-	legNumber := make([]int, len(n.Dims)) // by leg of n: its number in the part
-	for leg, d := range n.Dims {
-		if linkNumber[legLink[leg]] < 0 {
-			continue
-		}
-		legNumber[leg] = len(part.Dims)
-		part.Dims = append(part.Dims, d)
-		if n.Maps != nil {
-			part.Maps = append(part.Maps, n.Maps[leg])
-		}
-	}
-
+	legNumber := n.copyLegs(part, func(leg int) bool { return linkNumber[legLink[leg]] >= 0 })
 	renumber := func(legs []int) []int {
 		numbers := make([]int, len(legs))
 		for k, leg := range legs {
@@ -119,4 +107,21 @@ func (n *Network) Subnetwork(links []int) (part *Network, variables []int) {
 		}
 	}
 	return part, slices.Clip(variables)
+}
+
+// copyLegs adds the legs of n for which isInPart is true to part, with their dimensions and maps, and returns by leg of n its number in
+// part.
+func (n *Network) copyLegs(part *Network, isInPart func(leg int) bool) (legNumber []int) {
+	legNumber = make([]int, len(n.Dims))
+	for leg, d := range n.Dims {
+		if !isInPart(leg) {
+			continue
+		}
+		legNumber[leg] = len(part.Dims)
+		part.Dims = append(part.Dims, d)
+		if n.Maps != nil {
+			part.Maps = append(part.Maps, n.Maps[leg])
+		}
+	}
+	return legNumber
 }

@@ -69,17 +69,9 @@ func sumProduct(
 	errors := sumErrors{factorErr: err, roundings: float64(roundings), isSigned: isSigned}
 	for o := range data {
 		terms := termSum{isRounded: err > 0}
-		total := 0.0
-		for range termCount {
-			term, isInRange := multiplyFactors(factors, walk.Position)
-			if !isInRange {
-				return nil, 0, false
-			}
-			if isSigned {
-				terms.addTerm(factors, walk.Position, total, term)
-			}
-			total += term
-			walk.Next()
+		total, isInRange := sumTerms(walk, factors, termCount, isSigned, &terms)
+		if !isInRange {
+			return nil, 0, false
 		}
 
 		// Exact factors whose terms cancel are summed once more, rounded once.
@@ -99,6 +91,23 @@ func sumProduct(
 		}
 	}
 	return data, errors.errorBound(), true
+}
+
+// sumTerms returns the sum of the products of the factors at the next termCount positions of walk. If isSigned, it records in terms what is
+// lost by rounding and cancellation. isInRange is false if a product is out of range (multiplyFactors).
+func sumTerms(walk *sumproduct.Walk, factors [][]float64, termCount int, isSigned bool, terms *termSum) (total float64, isInRange bool) {
+	for range termCount {
+		term, isInRange := multiplyFactors(factors, walk.Position)
+		if !isInRange {
+			return 0, false
+		}
+		if isSigned {
+			terms.addTerm(factors, walk.Position, total, term)
+		}
+		total += term
+		walk.Next()
+	}
+	return total, true
 }
 
 // multiplyFactors returns the product of factors[k][positions[k]] over all k, from the first to the last. isInRange is false if the product

@@ -152,13 +152,12 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 		}
 	}
 
-	// The pivot of matrix r, its largest entry, is at (pivotX[r], pivotY[r]); ok is false if the rank of the matrix is not one. Entry (x,
-	// y) of matrix r is at bases[r] + x·strideX + y·strideY.
+	// Entry (x, y) of matrix r is at bases[r] + x·strideX + y·strideY.
 	bases := t.offsets(dims, others)
-	pivotX := make([]int, len(bases))
-	pivotY := make([]int, len(bases))
+	pivots := make([]pivot, len(bases))
 	for r, base := range bases {
-		if pivotX[r], pivotY[r], ok = rankOnePivot(t.data[base:], dimX, strideX, dimY, strideY); !ok {
+		var hasRankOne bool
+		if pivots[r], hasRankOne = rankOnePivot(t.data[base:], dimX, strideX, dimY, strideY); !hasRankOne {
 			return nil, nil, false
 		}
 	}
@@ -174,16 +173,18 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 	basesB := tableB.offsets(dims, others)
 
 	for r, base := range bases {
-		pivot := t.data[base+pivotX[r]*strideX+pivotY[r]*strideY]
+		lineX := base + pivots[r].y*strideY // of the first entry of the line along x through the pivot
+		lineY := base + pivots[r].x*strideX // of the first entry of the line along y
 		for x := range dimX {
-			tableA.data[basesA[r]+x*strideA] = t.data[base+x*strideX+pivotY[r]*strideY]
+			tableA.data[basesA[r]+x*strideA] = t.data[lineX+x*strideX]
 		}
+		pivotEntry := t.data[lineX+pivots[r].x*strideX]
 		for y := range dimY {
-			entry := t.data[base+pivotX[r]*strideX+y*strideY]
+			entry := t.data[lineY+y*strideY]
 			if entry == 0 { // also for a matrix of zeros, whose pivot is 0
 				continue
 			}
-			quotient := entry / pivot
+			quotient := entry / pivotEntry
 			if math.Abs(quotient) < tiny {
 				return nil, nil, false
 			}
@@ -193,31 +194,34 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 	return tableA, tableB, true
 }
 
-// rankOnePivot returns the position of the largest entry of a matrix m, its pivot. Entry (x, y) is m[x*strideX + y*strideY]. ok is true if
-// the matrix has rank one within rounding, or is 0: every entry is the product of the entry of the pivot's column in its row and the entry
-// of the pivot's row in its column, divided by the pivot.
-func rankOnePivot(m []float64, dimX, strideX, dimY, strideY int) (pivotX, pivotY int, ok bool) {
+// pivot is the position of the largest entry of a matrix over x and y.
+type pivot struct{ x, y int }
+
+// rankOnePivot returns the pivot of a matrix m. Entry (x, y) is m[x*strideX + y*strideY]. ok is true if the matrix has rank one within
+// rounding, or is 0: every entry is the product of the entry of the pivot's column in its row and the entry of the pivot's row in its
+// column, divided by the pivot.
+func rankOnePivot(m []float64, dimX, strideX, dimY, strideY int) (p pivot, ok bool) {
 	largest := 0.0
 	for x := range dimX {
 		for y := range dimY {
 			if size := math.Abs(m[x*strideX+y*strideY]); size > largest {
 				largest = size
-				pivotX, pivotY = x, y
+				p = pivot{x, y}
 			}
 		}
 	}
 	if largest == 0 {
-		return 0, 0, true
+		return pivot{}, true
 	}
 
-	pivot := m[pivotX*strideX+pivotY*strideY]
+	pivotEntry := m[p.x*strideX+p.y*strideY]
 	for x := range dimX {
-		factor := m[x*strideX+pivotY*strideY] / pivot
+		factor := m[x*strideX+p.y*strideY] / pivotEntry
 		for y := range dimY {
-			if !equals(m[x*strideX+y*strideY], factor, m[pivotX*strideX+y*strideY]) {
-				return 0, 0, false
+			if !equals(m[x*strideX+y*strideY], factor, m[p.x*strideX+y*strideY]) {
+				return pivot{}, false
 			}
 		}
 	}
-	return pivotX, pivotY, true
+	return p, true
 }
