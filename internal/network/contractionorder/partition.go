@@ -84,13 +84,7 @@ func (b *bisection) coarsen(g *hypergraph) (coarser *hypergraph, group []int32) 
 		}
 
 		neighbours = b.rateNeighbours(g, v, group, rating, neighbours[:0])
-		partner := none
-		for _, u := range neighbours {
-			if g.weight[u]+g.weight[v] <= maxWeight &&
-				(partner == none || rating[u] > rating[partner]) {
-				partner = u
-			}
-		}
+		partner := bestRated(neighbours, rating, g.weight, maxWeight-g.weight[v])
 		for _, u := range neighbours {
 			rating[u] = 0
 		}
@@ -107,6 +101,18 @@ func (b *bisection) coarsen(g *hypergraph) (coarser *hypergraph, group []int32) 
 	b.contractNets(g, coarser, group)
 	coarser.linkNets()
 	return coarser, group
+}
+
+// bestRated returns the vertex of the highest rating among those of at most maxWeight, the first one of several, or none. rating and weight
+// are by vertex.
+func bestRated(vertices []int32, rating []log2Fixed, weight []int64, maxWeight int64) int32 {
+	best := none
+	for _, u := range vertices {
+		if weight[u] <= maxWeight && (best == none || rating[u] > rating[best]) {
+			best = u
+		}
+	}
+	return best
 }
 
 // rateNeighbours appends to neighbours the vertices that share a net with v and have no group yet, and adds up their ratings in rating.
