@@ -51,7 +51,7 @@ func (c *kernel) messageToIndex(k int32) (message []float64, ok bool) {
 }
 
 // normalise divides the entries of message by ±Σ|x|, with the sign that makes their sum not negative, and returns Σ|x|. It changes nothing
-// if Σ|x| is not between tiny and huge.
+// if Σ|x| is not between tiny (2^−400) and huge (2^900).
 func normalise(message []float64) (total float64) {
 	sum := 0.0
 	for _, x := range message {
@@ -193,7 +193,7 @@ func writeNormalised(message []float64, xs []scaled.Number) bool {
 
 // tableValue returns z_t = Σ_x T[x] Π_i v_i[x_i] of table t, where v_i is the message from index i to the table. It computes this as Σ_a
 // u[a] v[a] over the values a of the first index of t, where v is the message from that index and u the unnormalised message to it. If the
-// sum is out of the safe range of float64, it computes with exponents.
+// sum is out of the safe range, between tiny (2^−400) and huge (2^900), it computes with exponents.
 func (c *kernel) tableValue(t int) scaled.Number {
 	table := c.graph.expression.Tables[t]
 	if len(table.Scope) == 0 {

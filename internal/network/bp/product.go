@@ -22,8 +22,9 @@ func (c *kernel) updateToTables(i int) bool {
 }
 
 // multiplyInFloat64 computes the messages from index i to all its tables in float64. It returns false if a product is not in the safe
-// range, between tiny and huge; then the messages are not usable. The message to table number n of the index is the product of prefix, the
-// messages m from tables before n, and of suffix, those from tables after n. Every list has an entry for each of the d values of i.
+// range, between tiny (2^−400) and huge (2^900); then the messages are not usable. The message to table number n of the index is the
+// product of prefix, the messages m from tables before n, and of suffix, those from tables after n. Every list has an entry for each of the
+// d values of i.
 func (c *kernel) multiplyInFloat64(i int) bool {
 	begin, d := c.graph.firstIncidence[i], c.graph.expression.Dims[i]
 	degree := int(c.graph.endIncidence[i] - begin)
@@ -179,7 +180,7 @@ func (c *kernel) productOfMessages(i int) []scaled.Number {
 }
 
 // scalarProductNumber returns Σ_x m[x] v[x] as a number with an exponent of any size. It computes in float64, or with exponents if that
-// sum is at most tiny in absolute value, so that products may have been lost.
+// sum is at most tiny (2^−400) in absolute value, so that products may have been lost.
 func scalarProductNumber(m, v []float64) scaled.Number {
 	sum := 0.0
 	for x := range m {

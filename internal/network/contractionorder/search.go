@@ -163,9 +163,9 @@ func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
 }
 
 // tableLimit returns log2 of the number of entries that a table may have. The memory must hold the tensors of the network and two such
-// tables. An entry has 8 bytes.
+// tables.
 func (s *search) tableLimit() log2Fixed {
-	freeEntries := float64(s.options.Memory) / 8
+	freeEntries := float64(s.options.Memory) / 8 // 8 bytes an entry
 	for _, e := range s.hypergraph.Edges {
 		size := 1.0
 		for _, v := range e {
