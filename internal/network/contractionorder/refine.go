@@ -187,9 +187,8 @@ func (f *refinement) popQueued() int32 {
 }
 
 // improve makes one pass. It flips every vertex to the other side at most once, the largest gain first, even if the split gets worse for a
-// while; the gain of a vertex is the cost of the cut that its flip saves. Then it undoes the flips after the best split. Of two splits the
-// better one has less weight above the limit of a side (excess); if they have the same excess, it has the lower cost of cut nets. improve
-// reports whether the split is better than before. After the pace has ended it returns false.
+// while; the gain of a vertex is the cost of the cut that its flip saves. Then it undoes the flips after the best split. improve reports
+// whether the split is better than before. After the pace has ended it returns false.
 func (f *refinement) improve() bool {
 	f.queue = f.queue[:0]
 	for v := range f.gain {
@@ -199,9 +198,8 @@ func (f *refinement) improve() bool {
 	}
 
 	var moved []int32 // the flipped vertices in sequence
-	startCut, startExcess := f.cut, f.excess()
-	bestCut, bestExcess, bestLength := startCut, startExcess, 0 // of the best split, after bestLength flips
-
+	start := f.quality()
+	best, bestLength := start, 0 // of the best split, after bestLength flips
 	for len(f.queue) > 0 && f.pace.Err() == nil {
 		entry := f.queue.pop()
 		v := entry.a
@@ -213,10 +211,10 @@ func (f *refinement) improve() bool {
 		f.hasMoved[v] = true
 		f.flip(v) // it updates f.cut and the weights, and queues the vertices whose gains it changes
 		moved = append(moved, v)
-		if excess := f.excess(); excess < bestExcess || excess == bestExcess && f.cut < bestCut {
-			bestCut, bestExcess, bestLength = f.cut, excess, len(moved)
+		if quality := f.quality(); quality.isBetterThan(best) {
+			best, bestLength = quality, len(moved)
 		}
-		if len(moved) > bestLength+100+len(f.side)/8 { // after so many flips without improvement there will be none
+		if len(moved) > bestLength+100+len(f.side)/8 { // chosen; an improvement after so many flips without one is rare
 			break
 		}
 	}
@@ -225,8 +223,22 @@ func (f *refinement) improve() bool {
 	for i := len(moved) - 1; i >= bestLength; i-- {
 		f.flip(moved[i])
 	}
-	return f.pace.Err() == nil && (bestExcess < startExcess || bestExcess == startExcess && bestCut < startCut)
+	return f.pace.Err() == nil && best.isBetterThan(start)
 }
+
+// splitQuality tells how good a split is: the weight of a side above its limit, and the cost of the nets with vertices on both sides.
+type splitQuality struct {
+	excess int64
+	cut    log2Fixed
+}
+
+// isBetterThan reports whether q has less excess than p, or the same excess and a lower cost of cut nets.
+func (q splitQuality) isBetterThan(p splitQuality) bool {
+	return q.excess < p.excess || q.excess == p.excess && q.cut < p.cut
+}
+
+// quality returns the quality of the present split.
+func (f *refinement) quality() splitQuality { return splitQuality{excess: f.excess(), cut: f.cut} }
 
 // excess returns the weight by which the heavier side is above the limit, or 0 if it is not.
 func (f *refinement) excess() int64 { return max(f.weight[0]-f.maxSide, f.weight[1]-f.maxSide, 0) }

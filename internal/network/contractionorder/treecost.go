@@ -49,25 +49,35 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 		c.Slices = finite(c.Slices * float64(h.Dims[v]))
 	}
 
-	// Leaves: all tensors are held throughout, and indices that only one has are summed beforehand.
-	liveEntries := 0.0
+	// Indices that only one tensor has are summed beforehand.
 	for i := range t.Leaves {
-		liveEntries = finite(liveEntries + s.tensorSize[i])
 		c.SliceFlops = finite(c.SliceFlops + s.presumFlops[i])
 	}
-	c.PeakBytes = finite(8 * liveEntries) // 8 bytes an entry
-
-	// Merges: merge k makes table Leaves+k.
-	for k, inputs := range t.Merges {
+	for k := range t.Merges {
 		result := t.Leaves + k
 		c.Width = max(c.Width, s.unionCount[k]-1)
 		c.Log2Table = max(c.Log2Table, s.log2Size(result))
 		// A product for each entry of the union. Each entry of the result is a sum of products: one addition less than it has products.
 		c.SliceFlops = finite(c.SliceFlops + finite(s.unionSize[k]+(s.unionSize[k]-s.size[result])))
 		c.Writes = finite(c.Writes + s.size[result])
+	}
 
-		liveEntries = finite(liveEntries + s.size[result])
-		c.PeakBytes = max(c.PeakBytes, finite(8*(liveEntries+s.copySize[inputs[0]]+s.copySize[inputs[1]])))
+	c.Flops = finite(c.SliceFlops * c.Slices)
+	c.PeakBytes = s.peakBytes(t)
+	return c, nil
+}
+
+// peakBytes returns the bytes that a contraction along t holds at its peak. It holds the tensors throughout, each result until the end of
+// the merge that consumes it, and during a merge the copies that it needs of tensors. Merge k makes table Leaves+k. An entry has 8 bytes.
+func (s *scopes) peakBytes(t Tree) float64 {
+	liveEntries := 0.0
+	for i := range t.Leaves {
+		liveEntries = finite(liveEntries + s.tensorSize[i])
+	}
+	peak := finite(8 * liveEntries)
+	for k, inputs := range t.Merges {
+		liveEntries = finite(liveEntries + s.size[t.Leaves+k])
+		peak = max(peak, finite(8*(liveEntries+s.copySize[inputs[0]]+s.copySize[inputs[1]])))
 		for _, i := range inputs {
 			isResult := i >= t.Leaves // tensors are not released
 			if isResult {
@@ -75,9 +85,7 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 			}
 		}
 	}
-
-	c.Flops = finite(c.SliceFlops * c.Slices)
-	return c, nil
+	return peak
 }
 
 // Schedule returns t with its merges in the depth-first sequence with the smallest peak of entries held. Let i and j be the two inputs of

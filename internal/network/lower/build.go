@@ -109,27 +109,32 @@ func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expressio
 			return nil, l.pace.Err()
 		}
 
-		data := copyLiving(l, t, t.data, slab.Make) // the entries over values that are not excluded
-		exp := livingExponents(l, t)
-		mayBeScaled := exp == nil && !f.isWide && !wouldLoseDigits(data)
-		if mayBeScaled {
-			e.Scale = e.Scale.Mul(floats.Normalise(data)) // it divides data and returns the power of two
-		}
-
-		// A table without an index is a number.
-		scope := l.scope(t, e.Dims)
-		if len(scope) == 0 {
-			e.Scale = e.Scale.Mul(firstEntry(data, exp))
-			continue
-		}
-		e.Tables = append(e.Tables, sumproduct.Table{
-			Scope:   scope,
-			Data:    data,
-			Exp:     exp,
-			Rounded: t.rounded,
-		})
+		l.addTableTo(e, t, slab.Make)
 	}
 	return e, nil
+}
+
+// addTableTo adds table t over the values that are not excluded to e, divided by a power of two, as build describes. makeData makes the
+// memory of its entries.
+func (l *layout) addTableTo(e *sumproduct.Expression, t *rawTable, makeData func(int) []float64) {
+	data := copyLiving(l, t, t.data, makeData)
+	exp := livingExponents(l, t)
+	mayBeScaled := exp == nil && !l.isWide && !wouldLoseDigits(data)
+	if mayBeScaled {
+		e.Scale = e.Scale.Mul(floats.Normalise(data)) // it divides data and returns the power of two
+	}
+
+	scope := l.scope(t, e.Dims)
+	if len(scope) == 0 { // a number
+		e.Scale = e.Scale.Mul(firstEntry(data, exp))
+		return
+	}
+	e.Tables = append(e.Tables, sumproduct.Table{
+		Scope:   scope,
+		Data:    data,
+		Exp:     exp,
+		Rounded: t.rounded,
+	})
 }
 
 // emptyExpression returns the expression of the layout without its tables: the dimensions, the scale, the index of every variable, and

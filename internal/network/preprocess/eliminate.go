@@ -151,7 +151,7 @@ func conditionalOf(dims []int, t *table, i int) (parent int, rows []float64, ok 
 			sum = sum + p
 			absoluteSum = absoluteSum + math.Abs(p)
 		}
-		if absoluteSum > 0 && math.Abs(sum) < wellConditioned*absoluteSum { // too many digits of the sum cancel
+		if absoluteSum > 0 && math.Abs(sum) < wellConditioned*absoluteSum { // the terms cancel: |Σ| is below 1/16 of Σ|·|
 			return -1, nil, false
 		}
 
