@@ -52,20 +52,20 @@ type factors struct {
 func newFactors(
 	ctx context.Context, model *factorgraph.Model, weights [][]float64, scale scaled.Number,
 ) (*factors, error) {
-	factors := &factors{model: model, incidences: make([][]incidence, len(model.Factors))}
-	factors.expression = &sumproduct.Expression{Scale: scale, Dims: append([]int(nil), model.Domains...)}
-	for i, weights := range weights {
-		factors.addTable([]int{i}, weights)
+	fs := &factors{model: model, incidences: make([][]incidence, len(model.Factors))}
+	fs.expression = &sumproduct.Expression{Scale: scale, Dims: append([]int(nil), model.Domains...)}
+	for i, w := range weights {
+		fs.addTable([]int{i}, w)
 	}
 	for j, f := range model.Factors {
 		if len(f.Scope) < 2 {
 			continue // it is in the weights or in the scale
 		}
-		if err := factors.addFactor(ctx, j, f); err != nil {
+		if err := fs.addFactor(ctx, j, f); err != nil {
 			return nil, err
 		}
 	}
-	return factors, nil
+	return fs, nil
 }
 
 // addTable appends a table to the expression and returns its number.
@@ -93,7 +93,7 @@ func (fs *factors) addFactor(ctx context.Context, j int, f factorgraph.Factor) e
 		return nil
 	}
 
-	// Symmetric and symmetry-CP factors.
+	// Symmetric and symmetry-CP factors: small ones become dense tables, others chains.
 	if size, err := tensor.Size(f.Table.Dims()); err == nil && size <= maxDenseEntries {
 		if t, err := tensor.ToDense(f.Table, maxDenseEntries); err == nil {
 			fs.addDenseTable(incidences, f.Scope, t)

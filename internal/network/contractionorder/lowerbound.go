@@ -17,8 +17,9 @@ const boundMoves = 1 << 26
 //
 //	max over tables ≥ max over minors H of min_v (w_v + Σ_{u ∈ N_H(v)} w_u)
 //
-// where w_v is log2 of the dimension of v and N_H(v) are its neighbours in H. Every contraction does at least 2^bound multiplications,
-// sliced or not.
+// where w_v is log2 of the dimension of v and N_H(v) are its neighbours in H. The vertices of the graph are the indices; two are adjacent
+// if a tensor has both. A minor of it is what is left after some edges are contracted. Every contraction does at least 2^bound
+// multiplications, sliced or not.
 //
 // It walks through minors: over and over it contracts the edge between the vertex with the lightest neighbourhood and that vertex's
 // neighbour with the lightest neighbourhood. The joined vertex weighs as much as the lighter of the two, so that the bound of every minor

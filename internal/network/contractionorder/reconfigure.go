@@ -168,12 +168,12 @@ func (r *reconfigurer) enterIndices(v int32) {
 	tree.movesSpent += int64(len(r.border) * (2*tree.network.words + 16))
 }
 
-// rebuildPiece replaces the piece below node v by the optimal tree over the tables of its border. The nodes of the piece (r.merges, v
-// first) are used again for its new merges. The piece's nodes and the nearest ancestors are no longer clean: the pieces below them may be
-// improved now.
+// rebuildPiece replaces the piece below node v, the part of the tree from v down to a few nodes (its border), by the optimal tree over the
+// tables of the border. The nodes of the piece (r.merges, v first) are used again for its new merges. A node is clean if the piece below it
+// could not be improved and nothing near has changed since. So the piece's nodes and the nearest ancestors are no longer clean.
 func (r *reconfigurer) rebuildPiece(v int32) {
 	tree := r.tree
-	slices.Sort(r.merges[1:])
+	slices.Sort(r.merges[1:]) // v stays the first
 	r.freeNodes = r.merges[1:]
 	allTables := 1<<len(r.border) - 1 // the bit mask of the whole border
 	r.buildMerge(v, allTables)

@@ -105,14 +105,14 @@ func newLinkLayout(ctx context.Context, net *btn.Network, f form) (*layout, erro
 
 	l := newEmptyLayout(ctx, net, f)
 	for j, link := range net.Links {
-		l.hiddenNode = append(l.hiddenNode, len(l.parent)) // the next new node, if the link is in CP form: addStar makes its hidden node first
+		l.hiddenNode = append(l.hiddenNode, len(l.parent)) // the next node: for a link in CP form addStar makes its hidden node first
 		firstTable := len(l.tables)
 		if err := l.addTensor("link", j, link.Legs, link.T); err != nil {
 			return nil, err
 		}
 		hasTables := len(l.tables) > firstTable
 		if hasTables && slices.Contains(net.Rounded, j) {
-			l.tables[firstTable].rounded = true // the first table of a link has its weights
+			l.tables[firstTable].rounded = true // evidence has rounded the link's weights, which are in its first table
 		}
 	}
 	return l, nil

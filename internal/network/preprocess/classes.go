@@ -45,8 +45,9 @@ func decomposeAllClasses(e *expression, p *pace.Pace) (hasChanged bool) {
 //	T(x, y) = Σ_c E(x, c) T'(c, y),  E(x, c) = 1 if x is in class c, else 0
 //
 // where c is a hidden index. Or the columns of y form classes in the same way, if they are fewer. ok is false if t has not two indices or
-// if there are too many classes. A contraction that needs no other table of x any more goes on with the class alone, so that classes of one
-// index are enough. Nothing is rounded; the error of the entries of T is divided between the two matrices.
+// if there are too many classes: more than the share fewClasses of the smaller dimension. A contraction that needs no other table of x any
+// more goes on with the class alone, so that classes of one index are enough. Nothing is rounded; the error of the entries of T is divided
+// between the two matrices.
 //
 // Cost: O(entries · log d). Source: E. C. Freuder, Eliminating interchangeable values in
 // constraint satisfaction problems (1991): his interchangeable values are alike in all tables.
@@ -61,7 +62,7 @@ func decomposeClasses(dims []int, t *table) (c decomposition, ok bool) {
 		best = columns
 	}
 	classCount := len(best.firstRow)
-	if float64(classCount) > fewClasses*float64(min(shape[0], shape[1])) { // too many classes to save work
+	if float64(classCount) > fewClasses*float64(min(shape[0], shape[1])) { // too many to save work
 		return decomposition{}, false
 	}
 
