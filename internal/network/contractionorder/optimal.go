@@ -106,7 +106,7 @@ func (d *optimal) sumOverSubsets() {
 	d.movesSpent += int64(4 * d.tableCount * subsets) // 4 elementary operations for each table and subset
 }
 
-// findSplit sets cost and firstPart of a subset m of two tables or more: it finds the cheapest split of m into a and b,
+// findSplit sets cost and firstPart of a subset of two tables or more, m in the formulas: it finds the cheapest split of m into a and b,
 //
 //	cost(m) = min_{a ∪ b = m} cost(a) + cost(b) + p · (2·2^(H(m) − I(a) − I(b)) + (write − 1)·2^(H(m) − I(m)))
 //
@@ -116,7 +116,7 @@ func (d *optimal) sumOverSubsets() {
 func (d *optimal) findSplit(o *objective, subset int, base log2Fixed) {
 	resultSize := d.unionSize[subset] - d.closedSize[subset] // H(m) − I(m)
 	penalty := o.penalty(resultSize)
-	unionPrice := d.unionPrice[subset] * penalty // p · 2·2^H(m)
+	unionPrice := d.unionPrice[subset] * penalty // p · 2·2^H(m), relative to 2^base
 
 	lowest := subset & -subset
 	withoutLowest := subset ^ lowest

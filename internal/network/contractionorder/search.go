@@ -55,11 +55,12 @@ const (
 
 // Search returns a plan for h that holds at most Options.Memory bytes.
 //
-// It first improves the tree of the min-fill order by reconfiguration, and returns that tree if it fits the memory and costs less than 10^7
-// flops. Otherwise it makes attempts, cheapTreeFlops ones first: it anneals trees from recursive bisection, from random greedy merging, and
-// the best tree so far. It goes on as long as the next attempts are expected to save more than they cost; Effort is the worth of a flop in
-// moves, and WriteCost that of a written entry in flops. If a tree does not fit the memory, it slices indices and anneals again. The price
-// of a tree always has a penalty for tables over the limit.
+// It first improves the tree of the min-fill order: it replaces pieces of it by optimal trees. It returns that tree if it fits the memory
+// and costs less than 10^7 flops. Otherwise it makes attempts, cheap ones first: it anneals trees from recursive bisection, from random
+// greedy merging, and the best tree so far. It goes on as long as the next attempts are expected to save more than they cost; Effort is the
+// worth of a flop in moves (elementary operations of the search), and WriteCost that of a written entry in flops. If a tree does not fit
+// the memory, it slices indices, that is, fixes them to one value in each of several contractions, and anneals again. The price of a tree
+// always has a penalty for tables over the limit.
 //
 // The plan depends only on h, Seed, Memory, Moves, Effort and WriteCost. Errors: ErrTree for an inconsistent hypergraph; ErrMemory, with
 // the best plan found; that of the context.

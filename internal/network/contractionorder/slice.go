@@ -62,7 +62,7 @@ func (s *slicedTree) log2Price(o *objective) log2Fixed {
 
 // sliceToLimit slices one index after the other until no result of a merge is over the limit of o. After each index it replaces pieces of
 // at most maxTables tables of the tree by optimal trees, until the tree's moves (elementary operations) reach maxMoves. It returns false
-// if results are still over the limit: no index is left, there are more than 2^maxLog2Slices slices, or the search has ended.
+// if results are still over the limit: no index is left, there are more than 2^64 slices (maxLog2Slices), or the search has ended.
 func (s *slicedTree) sliceToLimit(o *objective, maxTables int, maxMoves int64) bool {
 	for s.tree.log2Largest() > o.limit {
 		index := s.bestSlice(o)

@@ -234,11 +234,11 @@ func (s *symmetricSum) deriveStates() (layers [][]state, start countState, err e
 
 	counts := reachableCounts(s.levels, strides, boxSize)
 	layers = make([][]state, legs+1)
-	following := make([]countState, boxSize) // by count vector after leg k
+	following := make([]countState, boxSize) // by count vector after leg k: its state
 	entries := 0
 	for k := legs; k >= 0; k-- {
 		layers[k], following = s.layerStates(k, counts[k], strides, following) // following becomes the one before leg k
-		if k == legs {
+		if k == legs {                                                         // no leg follows, and so no table
 			continue
 		}
 		statePairs := len(layers[k]) * len(layers[k+1]) // entries of the table of leg k, per value

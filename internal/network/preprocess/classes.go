@@ -137,12 +137,12 @@ func (p *partition) membership() []float64 {
 	return e
 }
 
-// representatives returns the matrix of the first row (mode 0) or column (mode 1) of every class. data is the partitioned matrix of the
-// given shape.
+// representatives returns the matrix of the first row of every class; data is the partitioned matrix of the given shape. For a partition of
+// columns (mode 1) row stands for column here and below.
 func (p *partition) representatives(data []float64, shape []int) []float64 {
 	// offsets has, by mode of the result and position: what the position adds to the offset in data.
 	offsets := [][]int{make([]int, shape[0]), make([]int, shape[1])}
-	row, entry := strideOf(shape, p.mode)
+	row, entry := strideOf(shape, p.mode) // distances in data: from row to row, and from entry to entry of one row
 	for k := range offsets[1-p.mode] {
 		offsets[1-p.mode][k] = k * entry
 	}

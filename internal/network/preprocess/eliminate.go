@@ -48,12 +48,8 @@ func (s elimination) eliminate(e *expression, i int) {
 		return
 	}
 
-	// An index in no table is a factor.
 	if tableCount == 0 {
-		d := float64(e.dims[i])
-		e.scale = e.scale.Mul(scaled.FromFloat(d))
-		const noParent = -1
-		e.sumOut(i, noParent, slices.Repeat([]float64{1 / d}, e.dims[i])) // the marginal is uniform
+		e.sumOutFree(i)
 		return
 	}
 
@@ -87,6 +83,14 @@ func (s elimination) eliminate(e *expression, i int) {
 	}
 	e.sumOut(i, parent, conditional)
 	e.addTable(&table{scope: scope, data: data, ownsData: true, source: mergeSources(tables), hasNewScope: tableCount > 1, err: rounding})
+}
+
+// sumOutFree sums index i out, which is in no table: its dimension is a factor of the scale, and its marginal is uniform.
+func (e *expression) sumOutFree(i int) {
+	d := float64(e.dims[i])
+	e.scale = e.scale.Mul(scaled.FromFloat(d))
+	const noParent = -1
+	e.sumOut(i, noParent, slices.Repeat([]float64{1 / d}, e.dims[i]))
 }
 
 // resultScope returns the scope of the table that replaces tables when index i is summed out of their product: all their indices but i. ok

@@ -69,8 +69,8 @@ func (t *table) vectorFactor(dims []int, k int) (u, quotient []float64, isExact,
 		return nil, nil, false, false
 	}
 
-	// u is the line through the largest entry, divided by it.
-	pivotX := pivot / stride % d
+	// u is the line along x through the largest entry, the pivot, divided by the pivot.
+	pivotX := pivot / stride % d // the value of x at the pivot
 	u = make([]float64, d)
 	for x := range u {
 		u[x] = t.data[pivot+(x-pivotX)*stride] / t.data[pivot]

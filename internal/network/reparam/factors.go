@@ -41,7 +41,7 @@ func (b *builder) addFactors(ctx context.Context) error {
 
 		// The tensor is t · 2^exp.
 		t, exp, err := reparameterise(f.Table, inverses)
-		if errors.Is(err, tensor.ErrUnsupportedMap) { // f.Table is symmetric, so exp is 0
+		if errors.Is(err, tensor.ErrUnsupportedMap) { // f.Table is symmetric, so exp is 0: it was not moved into a safe range
 			t = f.Table
 			for k := range maps {
 				maps[k] = btn.Identity()

@@ -59,9 +59,16 @@ func NewLadder(dims []int, weights []float64, vectors [][][]float64) (l *Ladder,
 		return nil, false
 	}
 
-	// Sort the terms by insertion: t goes before the first term that is nowhere smaller (isNeverAbove). Two terms may be in neither order,
-	// so the second loop checks the result.
-	for t := range weights {
+	if hasOrder := l.sortTerms(); !hasOrder {
+		return nil, false
+	}
+	return l, l.sumCoefficients() // it sets the coefficients, and returns false if one is below 0
+}
+
+// sortTerms sets Order to the terms in an order in which the entries of no vector decrease. It returns false if there is none.
+func (l *Ladder) sortTerms() (hasOrder bool) {
+	// Insertion sort: t goes before the first term that is nowhere smaller. Two terms may be in neither order, so the result is checked.
+	for t := range l.weights {
 		position := slices.IndexFunc(l.Order, func(u int) bool { return l.isNeverAbove(t, u) })
 		if position < 0 {
 			position = len(l.Order)
@@ -70,10 +77,10 @@ func NewLadder(dims []int, weights []float64, vectors [][][]float64) (l *Ladder,
 	}
 	for i := range l.Order[1:] {
 		if !l.isNeverAbove(l.Order[i], l.Order[i+1]) {
-			return nil, false
+			return false
 		}
 	}
-	return l, l.sumCoefficients() // it sets the coefficients, and returns false if one is below 0
+	return true
 }
 
 // hasNegative reports whether an entry of v is below 0.
