@@ -43,31 +43,37 @@ func Marginals(
 		return nil, "", err
 	}
 
-	// Normalise the sums of each variable.
+	p, warning = normaliseEach(sums, domains, targets)
+	return p, warning, nil
+}
+
+// normaliseEach divides the sums of each variable by their total. sums has, variable by variable, a number for each value, and domains the
+// number of values. The variables are the targets, or all variables if targets is nil. If the quotients of a variable are no distribution,
+// it returns nil and a warning about that variable.
+func normaliseEach(sums []scaled.Number, domains, targets []int) (p [][]float64, warning string) {
 	p = make([][]float64, 0, len(domains))
-	begin := 0 // of the values of the variable
-	memory := make([]float64, size)
+	memory := make([]float64, len(sums)) // of all distributions
 	for i, d := range domains {
 		v := i
 		if targets != nil {
 			v = targets[i]
 		}
 		// wrong is the first value whose quotient is no probability, −1 if all are.
-		distribution, wrong := Normalise(sums[begin:begin+d], memory[begin:begin+d:begin+d])
-		begin += d
+		distribution, wrong := Normalise(sums[:d], memory[:d:d])
+		sums, memory = sums[d:], memory[d:]
 		switch {
 		case distribution == nil:
 			return nil, fmt.Sprintf(
 				"no marginals: those of variable %d have no positive total", v,
-			), nil
+			)
 		case wrong >= 0:
 			return nil, fmt.Sprintf(
 				"no marginals: the estimate of P(x_%d = %d) is %.3g", v, wrong, distribution[wrong],
-			), nil
+			)
 		}
 		p = append(p, distribution)
 	}
-	return p, "", nil
+	return p, ""
 }
 
 // Joint returns the joint marginal of a set of variables, as one distribution over all combinations of their values, and its shape. As in

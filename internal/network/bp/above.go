@@ -44,27 +44,45 @@ func (s *State) UpperBound() float64 {
 		}
 	}
 
-	// The factor of each index. lnSingle and lnOther are ln Π_t m_{t→i}[x], over tables of one index and over all others.
-	var lnSingle, lnOther, lnProduct []float64
-	for i, d := range s.graph.expression.Dims {
-		lnSingle, lnOther, lnProduct = appendZeros(lnSingle, d), appendZeros(lnOther, d), appendZeros(lnProduct, d)
-		for k := s.graph.firstIncidence[i]; k < s.graph.endIncidence[i]; k++ {
-			target := lnOther
-			if s.graph.role[k] == neverSent { // a table of one index
-				target = lnSingle
-			}
-			for x, ln := range s.graph.messageOf(lnMessages, k) {
-				target[x] += ln
-			}
-		}
+	// The factor of each index.
+	var products messageProducts
+	for i := range s.graph.expression.Dims {
+		s.multiplyMessages(&products, i, lnMessages)
 		for p, power := range messagePowers {
-			for x := range lnProduct {
-				lnProduct[x] = lnSingle[x] + timesPower(power, lnOther[x])
-			}
-			bounds.add(p, floats.LnSum(lnProduct))
+			bounds.add(p, products.lnSum(power))
 		}
 	}
 	return bounds.smallest()
+}
+
+// messageProducts has the products of the messages to one index, by value of the index.
+type messageProducts struct {
+	lnSingle []float64 // ln Π_t m_t[x], over the tables t of one index
+	lnShared []float64 // ln Π_t m_t[x], over the tables of several indices
+	scratch  []float64 // of lnSum
+}
+
+// multiplyMessages sets the products to those of the messages to index i. lnMessages has the logarithms of all messages.
+func (s *State) multiplyMessages(m *messageProducts, i int, lnMessages []float64) {
+	d := s.graph.expression.Dims[i]
+	m.lnSingle, m.lnShared, m.scratch = appendZeros(m.lnSingle, d), appendZeros(m.lnShared, d), appendZeros(m.scratch, d)
+	for k := s.graph.firstIncidence[i]; k < s.graph.endIncidence[i]; k++ {
+		target := m.lnShared
+		if s.graph.role[k] == neverSent { // a table of one index
+			target = m.lnSingle
+		}
+		for x, ln := range s.graph.messageOf(lnMessages, k) {
+			target[x] += ln
+		}
+	}
+}
+
+// lnSum returns ln Σ_x Π_t u_t[x]: u_t is m_t for a table of one index, and m_t to the given power for a table of several.
+func (m *messageProducts) lnSum(power float64) float64 {
+	for x := range m.scratch {
+		m.scratch[x] = m.lnSingle[x] + timesPower(power, m.lnShared[x])
+	}
+	return floats.LnSum(m.scratch)
 }
 
 // powerBounds adds up the logarithms of the factors of a bound, for each of messagePowers.

@@ -106,49 +106,56 @@ func (s *State) allowedMessages(ctx context.Context) (isAllowed []float64, err e
 }
 
 // excludeValues passes messages of 0 and 1 between tables and indices until none changes: 0 stands for a value that is excluded, 1 for
-// every other. It reports whether they exclude all values of an index. sendFrom sets r.Contradiction then, and messageToIndex returns
-// false.
+// every other. It reports whether they exclude all values of an index.
 func (r *runner) excludeValues() (isContradiction bool, err error) {
 	for i := range r.graph.expression.Dims {
-		r.sendFrom(i)
+		r.sendFrom(i) // sets Contradiction if the messages to i exclude all its values
 		if r.Contradiction >= 0 {
 			return true, nil
 		}
 	}
 
-	for hasChanged := true; hasChanged; {
-		hasChanged = false
+	for anyChanged := true; anyChanged; {
+		anyChanged = false
 		for n := range 2 * len(r.graph.order) {
 			i := int(r.graph.order[min(n, 2*len(r.graph.order)-1-n)]) // all indices forwards, then backwards
-
-			// The messages from its tables.
-			for k := r.graph.firstIncidence[i]; k < r.graph.endIncidence[i]; k++ {
-				if err := r.checkContext(len(r.graph.expression.Tables[r.graph.tableOf[k]].Data)); err != nil {
-					return false, fmt.Errorf("bp: %w", err)
-				}
-				newMessage, ok := r.kernel.messageToIndex(k)
-				if !ok {
-					return true, nil
-				}
-				message := r.graph.messageOf(r.toIndex, k)
-				for a, x := range replaceByIndicators(newMessage) {
-					hasChanged = hasChanged || x != message[a]
-					message[a] = x
-				}
+			hasChanged, isContradiction, err := r.excludeAt(i)
+			if err != nil || isContradiction {
+				return isContradiction, err
 			}
+			anyChanged = anyChanged || hasChanged
+		}
+	}
+	return false, nil
+}
 
-			// The messages to its tables, which are one piece of memory.
-			r.sendFrom(i)
-			if r.Contradiction >= 0 {
-				return true, nil
-			}
-			begin := r.graph.messageStart[r.graph.firstIncidence[i]]
-			end := r.graph.messageStart[r.graph.endIncidence[i]]
-			replaceByIndicators(r.toTable[begin:end])
+// excludeAt computes the messages from the tables of index i to it, and from it to its tables, as messages of 0 and 1. hasChanged tells
+// whether a message to i has changed, and isContradiction that the messages exclude all values of an index.
+func (r *runner) excludeAt(i int) (hasChanged, isContradiction bool, err error) {
+	for k := r.graph.firstIncidence[i]; k < r.graph.endIncidence[i]; k++ {
+		if err := r.checkContext(len(r.graph.expression.Tables[r.graph.tableOf[k]].Data)); err != nil {
+			return false, false, fmt.Errorf("bp: %w", err)
+		}
+		newMessage, ok := r.kernel.messageToIndex(k)
+		if !ok { // it is 0 for every value of i
+			return false, true, nil
+		}
+		message := r.graph.messageOf(r.toIndex, k)
+		for a, x := range replaceByIndicators(newMessage) {
+			hasChanged = hasChanged || x != message[a]
+			message[a] = x
 		}
 	}
 
-	return false, nil
+	r.sendFrom(i)
+	if r.Contradiction >= 0 {
+		return false, true, nil
+	}
+	// The messages to the tables of i are one piece of memory.
+	begin := r.graph.messageStart[r.graph.firstIncidence[i]]
+	end := r.graph.messageStart[r.graph.endIncidence[i]]
+	replaceByIndicators(r.toTable[begin:end])
+	return hasChanged, false, nil
 }
 
 // replaceByIndicators replaces every entry that is not 0 by 1, in place, and returns x.

@@ -52,20 +52,20 @@ type factors struct {
 func newFactors(
 	ctx context.Context, model *factorgraph.Model, weights [][]float64, scale scaled.Number,
 ) (*factors, error) {
-	factors := &factors{model: model, incidences: make([][]incidence, len(model.Factors))}
-	factors.expression = &sumproduct.Expression{Scale: scale, Dims: append([]int(nil), model.Domains...)}
-	for i, weights := range weights {
-		factors.addTable([]int{i}, weights)
+	fs := &factors{model: model, incidences: make([][]incidence, len(model.Factors))}
+	fs.expression = &sumproduct.Expression{Scale: scale, Dims: append([]int(nil), model.Domains...)}
+	for i, w := range weights {
+		fs.addTable([]int{i}, w)
 	}
 	for j, f := range model.Factors {
 		if len(f.Scope) < 2 {
 			continue // it is in the weights or in the scale
 		}
-		if err := factors.addFactor(ctx, j, f); err != nil {
+		if err := fs.addFactor(ctx, j, f); err != nil {
 			return nil, err
 		}
 	}
-	return factors, nil
+	return fs, nil
 }
 
 // addTable appends a table to the expression and returns its number.
@@ -93,7 +93,7 @@ func (fs *factors) addFactor(ctx context.Context, j int, f factorgraph.Factor) e
 		return nil
 	}
 
-	// Symmetric and symmetry-CP factors.
+	// Symmetric and symmetry-CP factors: small ones become dense tables, others chains.
 	if size, err := tensor.Size(f.Table.Dims()); err == nil && size <= maxDenseEntries {
 		if t, err := tensor.ToDense(f.Table, maxDenseEntries); err == nil {
 			fs.addDenseTable(incidences, f.Scope, t)
@@ -155,20 +155,11 @@ func (fs *factors) addStarTables(incidences []incidence, scope []int, t *tensor.
 // chain may have fewer values than the variable that it stands for, since lower.Build drops values that are excluded: so the joining table
 // has 0 and 1. The factor takes no part in belief propagation if the chain would be too large or if float64 does not hold its entries.
 func (fs *factors) addCounterChain(ctx context.Context, incidences []incidence, f factorgraph.Factor) error {
-	net := networkOfTensor(f.Table)
-	if shape, err := lower.Shape(ctx, net); err != nil || entryCount(shape) > maxChainEntries {
-		if ctxErr := ctx.Err(); ctxErr != nil {
-			return ctxErr
-		}
-		leaveOut(incidences) // any other error means that no chain of counters can be written down
-		return nil
-	}
-
-	chain, err := lower.Build(ctx, net)
+	chain, err := counterChain(ctx, f.Table)
 	if err != nil {
 		return err
 	}
-	if chain.Unfit != "" {
+	if chain == nil {
 		leaveOut(incidences)
 		return nil
 	}
@@ -192,6 +183,21 @@ func (fs *factors) addCounterChain(ctx context.Context, incidences []incidence, 
 		incidences[k] = incidence{table: fs.addTable([]int{i, firstIndex + chainIndex}, data), scopePosition: 0}
 	}
 	return nil
+}
+
+// counterChain returns a symmetric tensor as the chain of tables that lower.Build makes of it. It returns nil in three cases: if no chain
+// can be written down, if it has more than maxChainEntries entries, or if float64 does not hold them.
+func counterChain(ctx context.Context, t tensor.Tensor) (*sumproduct.Expression, error) {
+	net := networkOfTensor(t)
+	shape, err := lower.Shape(ctx, net)
+	if err != nil || entryCount(shape) > maxChainEntries {
+		return nil, ctx.Err() // an error that is not the context's means that there is no chain
+	}
+	chain, err := lower.Build(ctx, net)
+	if err != nil || chain.Unfit != "" {
+		return nil, err
+	}
+	return chain, nil
 }
 
 // networkOfTensor returns a network of one core t, with a variable of weight 1 for all values on each of its legs.

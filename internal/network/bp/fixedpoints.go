@@ -38,12 +38,8 @@ func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Op
 		if err != nil {
 			return nil, err
 		}
-		lnZ, isKnown := s.LnZ(), false
-		for k, other := range states {
-			isKnown = isKnown || isSameFixedPoint(s, other, lnZ, lnZs[k])
-		}
-
-		if !isKnown {
+		lnZ := s.LnZ()
+		if isNew := findFixedPoint(s, lnZ, states, lnZs) < 0; isNew {
 			states, lnZs = append(states, s), append(lnZs, lnZ)
 		}
 		if o.hasEnough() { // at least one start was made
@@ -86,9 +82,8 @@ func ExtendFixedPoints(
 
 		// It is a known fixed point or a new one.
 		lnZ := s.LnZ()
-		known := slices.IndexFunc(all, func(other *State) bool { return isSameFixedPoint(s, other, lnZ, other.LnZ()) })
-		if known >= 0 {
-			reached[n] = all[known]
+		if position := findFixedPoint(s, lnZ, all, lnZs); position >= 0 {
+			reached[n] = all[position]
 			continue
 		}
 		all, lnZs, reached[n] = append(all, s), append(lnZs, lnZ), s
@@ -104,12 +99,24 @@ func sortStates(states []*State, lnZs []float64) []*State {
 	return sorter.states
 }
 
+// findFixedPoint returns the position in states of the first one that is the same fixed point as s, −1 if there is none. lnZ is ln Z of s,
+// and lnZs has ln Z of every state.
+func findFixedPoint(s *State, lnZ float64, states []*State, lnZs []float64) int {
+	for k, state := range states {
+		if isSameFixedPoint(s, state, lnZ, lnZs[k]) {
+			return k
+		}
+	}
+	return -1
+}
+
 // isSameFixedPoint reports whether a and b are one fixed point. Both must have converged or neither, both must be in a contradiction or
 // neither, and ln Z and all beliefs must be equal within lnZTolerance and beliefTolerance. lnZA and lnZB are their ln Z.
 func isSameFixedPoint(a, b *State, lnZA, lnZB float64) bool {
 	if a.Converged != b.Converged || (a.Contradiction < 0) != (b.Contradiction < 0) {
 		return false
 	}
+	// Two values −∞ are equal, too; their difference is NaN.
 	isSameLnZ := lnZA == lnZB || math.Abs(lnZA-lnZB) <= lnZTolerance*max(1, math.Abs(lnZA))
 	if !isSameLnZ {
 		return false

@@ -15,10 +15,10 @@ import (
 // converged.
 const maxSingleExcitation = 1e-6
 
-// gaugeWarnings returns warnings about a network in the gauge of belief propagation, which maps every leg by the messages on it. The first
-// warning: belief propagation has not converged. At its fixed point every entry with exactly one excited leg (a leg at a value other than
-// 0) is 0. The second: some legs keep the identity as their map. Neither makes an answer wrong. It returns nil if no leg is in the gauge.
-// Cost: an entry per value of every leg.
+// gaugeWarnings returns warnings about a network in the gauge of belief propagation, which maps every leg by the messages on it. There are
+// two warnings, and neither tells that an answer is wrong. The first is that belief propagation has not converged: at its fixed point every
+// entry with exactly one excited leg (a leg at a value other than 0) is 0. The second is that some legs keep the identity as their map.
+// gaugeWarnings returns nil if no leg is in the gauge. Cost: an entry per value of every leg.
 func gaugeWarnings(net *btn.Network) []string {
 	gaugedLegs := 0
 	for _, m := range net.Maps {

@@ -112,21 +112,24 @@ func (g *graph) breadthFirst() (firstIndex []int32) {
 		for ; next < len(g.order); next++ {
 			index := g.order[next]
 			for _, t := range tables[start[index]:start[index+1]] {
-				if firstIndex[t] >= 0 {
-					continue
-				}
-				firstIndex[t] = index
-				for _, i := range g.expression.Tables[t].Scope {
-					if !isListed[i] {
-						isListed[i] = true
-						g.order = append(g.order, int32(i))
-					}
+				if isNew := firstIndex[t] < 0; isNew {
+					firstIndex[t] = index
+					g.listIndices(g.expression.Tables[t].Scope, isListed)
 				}
 			}
 		}
 	}
-
 	return firstIndex
+}
+
+// listIndices appends the indices of a scope that are not listed yet to order, and marks them as listed.
+func (g *graph) listIndices(scope []int, isListed []bool) {
+	for _, i := range scope {
+		if !isListed[i] {
+			isListed[i] = true
+			g.order = append(g.order, int32(i))
+		}
+	}
 }
 
 // numberIncidences numbers the incidences, pairs of a table and an index of its scope. The incidences of one index have consecutive

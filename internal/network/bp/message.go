@@ -51,7 +51,7 @@ func (c *kernel) messageToIndex(k int32) (message []float64, ok bool) {
 }
 
 // normalise divides the entries of message by ±Σ|x|, with the sign that makes their sum not negative, and returns Σ|x|. It changes nothing
-// if Σ|x| is not between tiny and huge.
+// if Σ|x| is not between tiny (2^−400) and huge (2^900).
 func normalise(message []float64) (total float64) {
 	sum := 0.0
 	for _, x := range message {
@@ -84,10 +84,13 @@ func (c *kernel) contractTable(k int32) []float64 {
 		return message
 	}
 
-	// nextBuffer returns memory for a result of the given size: message if it is the last one, else one of two buffers in turn.
+	// nextBuffer returns memory for the table without one more axis, which has the given size: message if only the axis of the index is
+	// left then, else one of two buffers in turn.
 	half := 0
-	nextBuffer := func(size int, isLast bool) []float64 {
-		if isLast {
+	remainingAxes := len(incidences) - 1 // that are to be summed out
+	nextBuffer := func(size int) []float64 {
+		remainingAxes--
+		if remainingAxes == 0 {
 			return message
 		}
 		half = 1 - half
@@ -99,15 +102,13 @@ func (c *kernel) contractTable(k int32) []float64 {
 
 	for axis := len(incidences) - 1; axis > axisOfIndex; axis-- {
 		v := g.messageOf(c.toTable, incidences[axis])
-		isLast := axis == axisOfIndex+1 && axisOfIndex == 0
-		target := nextBuffer(len(current)/len(v), isLast)
+		target := nextBuffer(len(current) / len(v))
 		sumLastAxis(target, current, v)
 		current = target
 	}
 	for axis := range axisOfIndex {
 		v := g.messageOf(c.toTable, incidences[axis])
-		isLast := axis == axisOfIndex-1
-		target := nextBuffer(len(current)/len(v), isLast)
+		target := nextBuffer(len(current) / len(v))
 		sumFirstAxis(target, current, v)
 		current = target
 	}
@@ -155,9 +156,9 @@ func (c *kernel) contractWithExponents(k int32) []scaled.Number {
 	for _, entry := range g.expression.Tables[t].Data {
 		if entry != 0 {
 			term := scaled.FromFloat(entry)
-			for axis, other := range incidences {
+			for axis, incidence := range incidences {
 				if axis != axisOfIndex {
-					term = term.Mul(scaled.FromFloat(g.messageOf(c.toTable, other)[walk.Values[axis]]))
+					term = term.Mul(scaled.FromFloat(g.messageOf(c.toTable, incidence)[walk.Values[axis]]))
 				}
 			}
 			sum := &message[walk.Values[axisOfIndex]]
@@ -192,7 +193,7 @@ func writeNormalised(message []float64, xs []scaled.Number) bool {
 
 // tableValue returns z_t = Σ_x T[x] Π_i v_i[x_i] of table t, where v_i is the message from index i to the table. It computes this as Σ_a
 // u[a] v[a] over the values a of the first index of t, where v is the message from that index and u the unnormalised message to it. If the
-// sum is out of the safe range of float64, it computes with exponents.
+// sum is out of the safe range, between tiny (2^−400) and huge (2^900), it computes with exponents.
 func (c *kernel) tableValue(t int) scaled.Number {
 	table := c.graph.expression.Tables[t]
 	if len(table.Scope) == 0 {

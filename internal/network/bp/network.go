@@ -145,8 +145,8 @@ func isClose(a, b []float64) bool {
 // φ)/cos φ.
 func gaugeMap(m, v []float64) (given reparam.GivenMap, ok bool) {
 	normM, normV := math.Sqrt(scalarProduct(m, m)), math.Sqrt(scalarProduct(v, v))
-	cos := 1 / (normM * normV) // since ⟨m, v⟩ = 1
-	isNormalised := math.Abs(scalarProduct(m, v)-1) < 1e-6
+	cos := 1 / (normM * normV)                             // since ⟨m, v⟩ = 1
+	isNormalised := math.Abs(scalarProduct(m, v)-1) < 1e-6 // ToFactor makes it 1 but for rounding, or cannot and leaves it far from 1
 	isWellConditioned := (1+math.Sqrt(max(0, 1-cos*cos)))/cos <= maxGauge
 	if !isNormalised || !isWellConditioned {
 		return reparam.GivenMap{}, false

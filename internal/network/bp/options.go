@@ -54,7 +54,7 @@ type phase struct {
 // run goes on to the next phase when it makes no progress. This is the sequence that converged on most of the reference models. If Options
 // name a schedule, all phases have that schedule. No damping is below o.Damping.
 func (o *Options) phases() []phase {
-	all := []phase{
+	phases := []phase{
 		{Sequential, 0},
 		{Residual, 0},
 		{Sequential, 0.3},
@@ -64,15 +64,15 @@ func (o *Options) phases() []phase {
 	}
 	switch o.Schedule {
 	case Sequential:
-		all = []phase{{Sequential, 0}, {Sequential, 0.3}, {Sequential, 0.6}, {Sequential, 0.85}}
+		phases = []phase{{Sequential, 0}, {Sequential, 0.3}, {Sequential, 0.6}, {Sequential, 0.85}}
 	case Residual:
-		all = []phase{{Residual, 0}, {Residual, 0.3}, {Residual, 0.6}, {Residual, 0.85}}
+		phases = []phase{{Residual, 0}, {Residual, 0.3}, {Residual, 0.6}, {Residual, 0.85}}
 	}
 
-	for n := range all {
-		all[n].damping = max(all[n].damping, o.Damping)
+	for n := range phases {
+		phases[n].damping = max(phases[n].damping, o.Damping)
 	}
-	return all
+	return phases
 }
 
 // hasEnough reports whether o.Enough has ended, so that a run shall end with its present messages.

@@ -5,8 +5,8 @@ package bp
 import "math"
 
 // Phases returns the converged states that hardly overlap: in their sequence it takes each state whose Overlap with every state taken
-// before is at most maxOverlap. It returns none for networks with negative entries. The Bethe values of phases add up, as their rank-one
-// components do (structure: the sum over phases).
+// before is at most maxOverlap. It returns none for networks with negative entries. Phases are fixed points for parts of the distribution
+// that hardly overlap, so the sum of their Bethe values is an estimate of Z.
 func Phases(states []*State, maxOverlap float64) []*State {
 	var phases []*State
 nextState:
@@ -41,6 +41,6 @@ func Overlap(a, b *State) float64 {
 		product.divide(scalarProductNumber(mA, vA))
 		product.divide(scalarProductNumber(mB, vB))
 	}
-	ln, _ := product.value()
+	ln, _ := product.value() // without the sign, which is + for messages ≥ 0
 	return math.Exp(ln)
 }

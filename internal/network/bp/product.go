@@ -22,29 +22,18 @@ func (c *kernel) updateToTables(i int) bool {
 }
 
 // multiplyInFloat64 computes the messages from index i to all its tables in float64. It returns false if a product is not in the safe
-// range, between tiny and huge; then the messages are not usable. The message to table number n of the index is the product of prefix, the
-// messages m from tables before n, and of suffix, those from tables after n. Every list has an entry for each of the d values of i:
-// prefix[n·d + a] is the product of the first n messages for value a.
+// range, between tiny (2^−400) and huge (2^900); then the messages are not usable. The message to table number n of the index is the
+// product of prefix, the messages m from tables before n, and of suffix, those from tables after n. Every list has an entry for each of the
+// d values of i.
 func (c *kernel) multiplyInFloat64(i int) bool {
 	begin, d := c.graph.firstIncidence[i], c.graph.expression.Dims[i]
 	degree := int(c.graph.endIncidence[i] - begin)
-
-	// The prefixes, from the first table to the last.
-	prefix := c.productBuffer((degree + 1) * d)
-	for a := range d {
-		prefix[a] = 1
-	}
-	for n := range degree {
-		product, nextProduct := prefix[n*d:(n+1)*d], prefix[(n+1)*d:(n+2)*d]
-		for a, x := range c.graph.messageOf(c.toIndex, begin+int32(n)) {
-			nextProduct[a] = product[a] * x
-		}
-	}
+	prefix := c.floatPrefixes(i) // entry n·d + a is the product of the first n messages for value a
 	if total := sumAbs(prefix[degree*d:]); !(total > tiny && total < huge) {
 		return false
 	}
 
-	// The messages, from the last table to the first.
+	// From the last table to the first.
 	suffix := c.buffer[:d]
 	for a := range suffix {
 		suffix[a] = 1
@@ -62,6 +51,24 @@ func (c *kernel) multiplyInFloat64(i int) bool {
 	}
 
 	return true
+}
+
+// floatPrefixes returns the products of the first n messages to index i, for n from 0 to their number: if i has d values, the product for
+// value a is prefix[n·d + a]. The list is memory of c and valid until the next call.
+func (c *kernel) floatPrefixes(i int) (prefix []float64) {
+	begin, d := c.graph.firstIncidence[i], c.graph.expression.Dims[i]
+	degree := int(c.graph.endIncidence[i] - begin)
+	prefix = c.productBuffer((degree + 1) * d)
+	for a := range d {
+		prefix[a] = 1
+	}
+	for n := range degree {
+		product, nextProduct := prefix[n*d:(n+1)*d], prefix[(n+1)*d:(n+2)*d]
+		for a, x := range c.graph.messageOf(c.toIndex, begin+int32(n)) {
+			nextProduct[a] = product[a] * x
+		}
+	}
+	return prefix
 }
 
 // multiplyWithExponents computes the messages from index i to all its tables, like multiplyInFloat64, but with a binary exponent for every
@@ -173,7 +180,7 @@ func (c *kernel) productOfMessages(i int) []scaled.Number {
 }
 
 // scalarProductNumber returns Σ_x m[x] v[x] as a number with an exponent of any size. It computes in float64, or with exponents if that
-// sum is at most tiny in absolute value, so that products may have been lost.
+// sum is at most tiny (2^−400) in absolute value, so that products may have been lost.
 func scalarProductNumber(m, v []float64) scaled.Number {
 	sum := 0.0
 	for x := range m {

@@ -15,7 +15,8 @@ func (r *runner) residualRound(q *queue) (largestChange float64, err error) {
 		q.raise(i, math.MaxFloat64) // every index is visited at least once
 	}
 	endUpdates := min(r.options.Updates, r.Updates+pairsPerRound*int64(len(r.graph.tableOf)))
-	for r.Updates < endUpdates && q.largest() > r.options.Tolerance/16 {
+	smallestResidual := r.options.Tolerance / 16 // far below the tolerance; chosen
+	for r.Updates < endUpdates && q.largest() > smallestResidual {
 		if err := r.visitIndex(q.pop(), q); err != nil || r.Contradiction >= 0 {
 			return math.Inf(1), err
 		}
@@ -51,9 +52,9 @@ func (r *runner) visitIndex(i int, q *queue) error {
 		if change == 0 {
 			continue
 		}
-		for _, other := range r.graph.expression.Tables[r.graph.tableOf[k]].Scope {
-			if other != i {
-				q.raise(other, change)
+		for _, neighbour := range r.graph.expression.Tables[r.graph.tableOf[k]].Scope {
+			if neighbour != i {
+				q.raise(neighbour, change)
 			}
 		}
 	}

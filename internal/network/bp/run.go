@@ -151,7 +151,7 @@ func (r *runner) updateMessage(k int32, damping float64) (change float64, err er
 		return math.Inf(1), nil
 	}
 	message := r.graph.messageOf(r.toIndex, k)
-	if r.isAllowed != nil {
+	if r.isAllowed != nil { // a second run, after a contradiction that is due to the range of float64 (rerunBounded)
 		keepAllowed(newMessage, r.graph.messageOf(r.isAllowed, k))
 	}
 	for a, x := range newMessage {

@@ -77,21 +77,34 @@ func (c *termChain) countsAfter(k int, counts []int) []int {
 }
 
 // addLeg adds the table of leg k, which is variable i, and returns the leg's incidence. The table is over (state before, value, state
-// after), where a state is a pair of a term and a count vector, the term slower. An entry is 0 unless the terms before and after are the
-// same and the level of the value leads from the one count vector to the other; then it is R's entry of the term for the value, or 1
-// without R. The table of the first leg has no state before (stateIndex is −1).
+// after); that of the first leg is over (value, state after). A state is a pair of a term and a count vector.
 func (c *termChain) addLeg(k, i int) incidence {
 	nextCounts := c.countsAfter(k, c.countNumbers)
+	data := c.legEntries(k, nextCounts)
+	nextState := c.factors.addIndex(len(c.tensor.Terms) * len(nextCounts))
+	scope, positionOfVariable := []int{c.stateIndex, i, nextState}, 1
+	if isFirst := c.stateIndex < 0; isFirst {
+		scope, positionOfVariable = scope[1:], 0
+	}
+	c.stateIndex, c.countNumbers = nextState, nextCounts
+	return incidence{table: c.factors.addTable(scope, data), scopePosition: positionOfVariable}
+}
+
+// legEntries returns the entries of the table of leg k, over (state before, value, state after) in row-major order; the term is the slower
+// part of a state. An entry is 0 unless the terms before and after are the same and the level of the value leads from the one count vector
+// to the other; then it is R's entry of the term for the value, or 1 without R. Before the first leg there is one state, of all terms.
+func (c *termChain) legEntries(k int, nextCounts []int) []float64 {
 	terms, d := len(c.tensor.Terms), c.tensor.Shape[k]
 	rows, columns := terms*len(c.countNumbers), terms*len(nextCounts) // states before and after
-	if c.stateIndex < 0 {
+	isFirst := c.stateIndex < 0
+	if isFirst {
 		rows = 1
 	}
 	data := make([]float64, rows*d*columns)
 	for z, term := range c.tensor.Terms {
 		for n, count := range c.countNumbers {
 			row := z*len(c.countNumbers) + n
-			if c.stateIndex < 0 {
+			if isFirst {
 				row = 0
 			}
 			for x, level := range c.tensor.Levels.Of[k] {
@@ -105,14 +118,7 @@ func (c *termChain) addLeg(k, i int) incidence {
 			}
 		}
 	}
-
-	nextState := c.factors.addIndex(columns)
-	scope, positionOfVariable := []int{c.stateIndex, i, nextState}, 1
-	if c.stateIndex < 0 {
-		scope, positionOfVariable = scope[1:], 0
-	}
-	c.stateIndex, c.countNumbers = nextState, nextCounts
-	return incidence{table: c.factors.addTable(scope, data), scopePosition: positionOfVariable}
+	return data
 }
 
 // withCommonExponent returns data and exp such that xs[i] is data[i]·2^exp. The largest absolute value in data is in [1, 2); numbers far

@@ -21,8 +21,8 @@ var ErrNoVariables = errors.New("btn: the network has no variables to condition 
 // observed variables are multiplied by the evidence, w_i(x)·[x = observed] for an observation and
 // w_i(x)·e(x) for a likelihood. A variable may have both. Cores, maps and all other links
 // are shared with n, which does not change. A power of two taken out of extreme weights goes into
-// Scale. Rounded lists the links whose products with likelihoods were rounded: an error that
-// cancellation among terms of both signs makes larger.
+// Scale. The list Rounded gets the links whose products with likelihoods were rounded, since terms of
+// both signs that cancel make that error larger.
 //
 // Errors: ErrNoVariables for evidence on a network built directly, the errors of
 // Evidence.Validate (factorgraph.ErrEvidence), ErrRange if the weights of one variable
@@ -42,8 +42,21 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 		return nil, err
 	}
 
-	observed := make([]int, 0, len(ev.Hard)+len(ev.Soft)) // the variables with evidence, each once
-	weights := map[int][]scaled.Number{}                  // by observed variable, under the evidence so far
+	observed, weights, rounded := n.weightsUnder(ev)
+	conditioned.Rounded = append(slices.Clip(n.Rounded), rounded...) // Clip: n shares the list, which must not change
+	for _, i := range observed {
+		if err := conditioned.setWeights(i, weights[i]); err != nil {
+			return nil, fmt.Errorf("variable %d: %w", n.Number(i), err)
+		}
+	}
+	return &conditioned, nil
+}
+
+// weightsUnder returns the variables with evidence, each once, and for each of them its weights multiplied by its evidence. rounded lists
+// the links of the weights for which a product with a likelihood was rounded, one entry for each likelihood.
+func (n *Network) weightsUnder(ev factorgraph.Evidence) (observed []int, weights map[int][]scaled.Number, rounded []int) {
+	observed = make([]int, 0, len(ev.Hard)+len(ev.Soft))
+	weights = map[int][]scaled.Number{}
 
 	// weightsOf returns the weights of variable i under the evidence so far, to be changed in place.
 	weightsOf := func(i int) []scaled.Number {
@@ -59,8 +72,7 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	for _, likelihood := range ev.Soft {
 		isExact := multiplyByLikelihood(weightsOf(likelihood.Var), likelihood.Weights)
 		if !isExact {
-			// Clip: n shares the list, which must not change.
-			conditioned.Rounded = append(slices.Clip(conditioned.Rounded), n.Variables[likelihood.Var].Link)
+			rounded = append(rounded, n.Variables[likelihood.Var].Link)
 		}
 	}
 
@@ -69,17 +81,11 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 		w := weightsOf(observation.Var)
 		for x := range w {
 			if x != observation.Value {
-				w[x] = scaled.Number{}
+				w[x] = scaled.Number{} // 0
 			}
 		}
 	}
-
-	for _, i := range observed {
-		if err := conditioned.setWeights(i, weights[i]); err != nil {
-			return nil, fmt.Errorf("variable %d: %w", n.Number(i), err)
-		}
-	}
-	return &conditioned, nil
+	return observed, weights, rounded
 }
 
 // multiplyByLikelihood multiplies the weights w of a variable by a likelihood, in place. It reports whether no product was rounded.

@@ -59,17 +59,17 @@ func (f *Found) Better(g *Found) *Found {
 	case g == nil:
 		return f
 	}
-	best, other := f, g
-	if other.Weight.Cmp(best.Weight) > 0 {
-		best, other = other, best
+	best, second := f, g
+	if second.Weight.Cmp(best.Weight) > 0 {
+		best, second = second, best
 	}
-	isTie := best.Tied(other.Weight)
-	if isTie && slices.Compare(other.Values, best.Values) < 0 {
-		best, other = other, best
+	isTie := best.Tied(second.Weight) // equal but for rounding
+	if isTie && slices.Compare(second.Values, best.Values) < 0 {
+		best, second = second, best
 	}
 	merged := *best // a copy, so that best stays as it is
 	merged.Unique = best.Unique && !isTie
-	merged.addOthers(other)
+	merged.addOthers(second)
 	return &merged
 }
 
@@ -100,7 +100,8 @@ func BestOfSearches(results []*Found) *Found {
 		return best
 	}
 
-	// The smallest bound is true for the best assignment, too. By rounding it may be below the weight itself.
+	// The smallest bound is true for the best assignment, too. By rounding it may be below the weight itself. The assignment is Relaxed,
+	// not proved the best, if there is a gap between the two.
 	bounded := *best
 	lnWeight := bounded.Weight.LogAbs()
 	bounded.Bound = max(bound, lnWeight)
@@ -150,9 +151,9 @@ func (f *Found) addOthers(g *Found) {
 	}
 	merged := slices.Concat(f.Others, []Other{{g.Values, g.Weight}}, g.Others)
 	slices.SortFunc(merged, Other.Compare)
-	for _, found := range []*Found{f, g} {
-		if !found.All {
-			merged = merged[:min(len(merged), len(found.Others))]
+	for _, list := range []*Found{f, g} {
+		if !list.All {
+			merged = merged[:min(len(merged), len(list.Others))]
 		}
 	}
 	f.All = f.All && g.All

@@ -12,14 +12,12 @@ import (
 // baseEncoding is the version of the encoding; a change of the bytes below changes it.
 const baseEncoding = "basetensor base v1"
 
-// BaseDigest identifies B and its coordinates: SHA-256 over the canonical bytes of dims, maps,
-// cores and choice. It does not depend on links, weights, evidence or Scale, so that all queries on
-// one base tensor share one decomposition. An object that depends on the links between legs too, as
-// an elimination order does, needs more than this digest to identify it.
+// BaseDigest identifies B, the product of the cores, and its coordinates: SHA-256 over the canonical bytes of dims, maps, cores and choice.
+// It does not depend on links, weights, evidence or Scale, so that all queries on one base tensor share one decomposition. An object that
+// depends on the links between legs too, as an elimination order does, needs more than this digest to identify it.
 //
-// The encoding is versioned, every list is preceded by its length and every integer and float64 has
-// 8 bytes, little endian. Any difference in the value of a stored entry changes the digest: −0 is written as 0, and a scaled number in
-// its normal form.
+// The encoding is versioned, every list is preceded by its length and every integer and float64 has 8 bytes, little endian. Two entries
+// have the same bytes if and only if they have the same value: −0 is written as 0, and a scaled number in its normal form.
 func (n *Network) BaseDigest() [digest.Size]byte {
 	e := encoder{digest.New()}
 	e.Text(baseEncoding)

@@ -171,14 +171,14 @@ func MapRounding(n *Network) float64 {
 		kappas[l], largest = kappa, max(largest, kappa)
 	}
 
-	// ln Π (1 + s) over all cores and links.
+	// ln Π (1 + s) over all cores and links. addTensor adds ln(1 + s) of one of them.
 	lnProduct := 0.0
 	addTensor := func(legs []int) {
-		share := 4 * float64(len(legs)+4) * 0x1p-53 * largest
+		s := 4 * float64(len(legs)+4) * 0x1p-53 * largest
 		for _, l := range legs {
-			share *= kappas[l]
+			s *= kappas[l]
 		}
-		lnProduct += math.Log1p(share)
+		lnProduct += math.Log1p(s)
 	}
 	for _, c := range n.Cores {
 		addTensor(c.Legs)

@@ -84,8 +84,9 @@ type Quality struct {
 // in contrast to one estimate of known quality.
 func (p *Plan) Grows() bool { return len(p.Estimates) > 0 && p.Estimates[0].Quality == nil }
 
-// MethodOf returns the method that estimate e of the plan is of. An estimate with a known quality is of the plan's method. The others are
-// judged by each other, and may be of several methods, which their rules tell apart.
+// MethodOf returns the method that made estimate e of the plan. An estimate whose fit to the network is known before contraction (Quality)
+// was made by the plan's method. Other estimates are judged by comparison with each other, and a plan may mix those of several methods.
+// Each of these methods has a rule of its own by which the values of the parts become one value.
 func (p *Plan) MethodOf(e *Estimate) query.Method {
 	switch {
 	case e.Quality != nil || e.Rule == Pooled && p.Method == query.MethodSymmetryCP:

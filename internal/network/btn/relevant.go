@@ -8,15 +8,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Relevant returns the variables of a directed network on which the values of a demand depend, ascending: those that the demand names or
-// observes, and their ancestors. Sums over the other variables are 1. isAll is true if the values depend on all variables, and then the
-// list may be nil: the network is not directed, or the demand asks about all variables or numbers of the model. Cost O(legs + links).
+// Relevant returns the variables of a directed network on which the values of a demand depend, ascending. A demand is evidence, and what is
+// wanted under it. Relevant are the variables that it names or observes, and their ancestors: sums over all other variables are 1. isAll is
+// true if the values depend on all variables, and then the list may be nil: the network is not directed, or the demand asks about all
+// variables or numbers of the model. Cost O(legs + links).
 func (n *Network) Relevant(d Demand) (variables []int, isAll bool) {
 	named, isAll := d.variables()
 	if isAll || !n.Directed {
 		return nil, true
 	}
-	variableOfLeg, tableOf := n.probabilityTables()
+	variableOfLeg, tableOf := n.probabilityTables() // tableOf: the core that is the conditional probability table of a variable
 	isRelevant := make([]bool, len(n.Variables))
 	addVariable := func(v int) {
 		if !isRelevant[v] {
@@ -34,7 +35,7 @@ func (n *Network) Relevant(d Demand) (variables []int, isAll bool) {
 	// Add the parents of each variable in the list, which grows by them.
 	for k := 0; k < len(variables); k++ {
 		table := tableOf[variables[k]]
-		if table < 0 {
+		if table < 0 { // only weights, and so no parents
 			continue
 		}
 		for _, leg := range n.Cores[table].Legs {

@@ -31,7 +31,9 @@ func (n *Network) WithoutVanishingTerms() *Network {
 		}
 	}
 
-	summed := n // copied before the first change
+	summed := *n
+	summed.Cores = slices.Clone(n.Cores)
+	hasChanged := false
 	for _, v := range n.Variables {
 		if !isInOneCore(v) {
 			continue
@@ -42,19 +44,16 @@ func (n *Network) WithoutVanishingTerms() *Network {
 		if !isCP {
 			continue
 		}
-		reduced, hasVanishing := withoutVanishingTerms(core, position.mode, link.T.(*tensor.CP).Weights)
-		if !hasVanishing {
-			continue
+		if reduced, hasVanishing := withoutVanishingTerms(core, position.mode, link.T.(*tensor.CP).Weights); hasVanishing {
+			summed.Cores[position.core].T = reduced
+			hasChanged = true
 		}
-		if summed == n {
-			clone := *n
-			summed = &clone
-			summed.Directed = false // the changed core is no conditional probability table any more
-			summed.Cores = slices.Clone(n.Cores)
-		}
-		summed.Cores[position.core].T = reduced
 	}
-	return summed
+	if !hasChanged {
+		return n
+	}
+	summed.Directed = false // a changed core is no conditional probability table any more
+	return &summed
 }
 
 // coreMode is a mode of a core: the number of the core, and the position of the mode.

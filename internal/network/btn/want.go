@@ -119,40 +119,44 @@ func (d Demand) Renumber(number func(v int) int) Demand {
 // CountNumbers returns a lower bound of the number of numbers in the answer to a demand, for a model whose variables have these domains.
 // Derivatives count as one number per value of a variable. Variables out of range count 0.
 func (w *Want) CountNumbers(domains []int) float64 {
-	domain := func(v int) float64 {
-		if v < 0 || v >= len(domains) {
-			return 0
-		}
-		return float64(domains[v])
-	}
-	allValues := func() (total float64) { // a function, since not every demand needs it: a large model may have many demands
-		for v := range domains {
-			total += domain(v)
-		}
-		return total
-	}
-
 	numbers := 1.0 // Z
 	switch {
 	case len(w.Targets) > 0:
 		for _, v := range w.Targets {
-			numbers += domain(v)
+			numbers += domainOf(domains, v)
 		}
 	case w.Marginals:
-		numbers += allValues()
+		numbers += valueCount(domains)
 	}
 	if len(w.Joint) > 0 {
 		cells := 1.0
 		for _, v := range w.Joint {
-			cells *= max(1, domain(v))
+			cells *= max(1, domainOf(domains, v))
 		}
 		numbers += cells
 	}
 	if w.IsParametric() {
-		numbers += allValues()
+		numbers += valueCount(domains)
 	}
 	variables := float64(len(domains))
+	// An assignment has a value for each variable.
 	return numbers + float64(w.Best)*variables + float64(len(w.Map)) + float64(w.Samples)*max(1, variables)
+}
+
+// domainOf returns the number of values of variable v, or 0 if v is out of range.
+func domainOf(domains []int, v int) float64 {
+	if v < 0 || v >= len(domains) {
+		return 0
+	}
+	return float64(domains[v])
+}
+
+// valueCount returns the number of values of all variables together.
+func valueCount(domains []int) (total float64) {
+	for _, d := range domains {
+		total += float64(d)
+	}
+	return total
 }
 
 // Check returns an error if w does not fit a model whose variables have these domains: a variable or a value does not exist, or a number is

@@ -25,18 +25,10 @@ const (
 // to lose the small ones silently would be wrong as soon as evidence excludes the large ones.
 func FitWeights(numbers []scaled.Number) (w []float64, exp int64, err error) {
 	w = make([]float64, len(numbers))
-
-	// The exponents of the smallest and of the largest number that is not 0.
-	low, high := int64(math.MaxInt64), int64(math.MinInt64)
-	for x, a := range numbers {
-		if !a.IsFinite() {
-			return nil, 0, fmt.Errorf("%w: weight of value %d is %v", ErrRange, x, a.Mant)
-		}
-		if !a.IsZero() {
-			low, high = min(low, a.Exp), max(high, a.Exp)
-		}
+	low, high, err := exponentRange(numbers)
+	if err != nil {
+		return nil, 0, err
 	}
-
 	if areAllZero := low > high; areAllZero {
 		return w, 0, nil
 	}
@@ -58,4 +50,19 @@ func FitWeights(numbers []scaled.Number) (w []float64, exp int64, err error) {
 		}
 	}
 	return w, exp, nil
+}
+
+// exponentRange returns the binary exponents of the smallest and of the largest number that is not 0; low is above high if all are 0. The
+// error, for a number that is not finite, wraps ErrRange.
+func exponentRange(numbers []scaled.Number) (low, high int64, err error) {
+	low, high = math.MaxInt64, math.MinInt64
+	for x, a := range numbers {
+		if !a.IsFinite() {
+			return 0, 0, fmt.Errorf("%w: weight of value %d is %v", ErrRange, x, a.Mant)
+		}
+		if !a.IsZero() {
+			low, high = min(low, a.Exp), max(high, a.Exp)
+		}
+	}
+	return low, high, nil
 }

@@ -58,8 +58,8 @@ type Loader interface{ Load(context.Context) }
 // already. The classes of parts and their costs are listed in package methods.
 //
 // If marginals are wanted, Value.Marginals has w_v(x) ∂Z/∂w_v(x) of every variable v and value x, by one pass back over the computation of
-// Z: products without one link for the classes of rank one, correlations down the product tree for the symmetric ones, and derivatives step
-// by step for exact contractions. There is no division.
+// Z. For parts of rank one the pass makes the products of all links but one; for symmetric parts it makes correlations down the product
+// tree; for exact contractions it makes derivatives step by step. There is no division.
 //
 // The same arguments give the same bits. The context is checked between links and between products.
 // Errors: btn.ErrPart if the part does not fit the network, ErrNoVariables if the network has no variables
@@ -72,7 +72,7 @@ func Part(
 	if err != nil {
 		return btn.Value{}, err
 	}
-	value, err := part.(Contractor).Contract(ctx, p, want)
+	value, err := part.(Contractor).Contract(ctx, p, want) // checkPart has found that it is a Contractor
 	if err != nil {
 		return btn.Value{}, wrapError(part, err)
 	}

@@ -114,8 +114,8 @@ func (j Contraction) JointValue(probabilities []float64, z scaled.Number) *btn.M
 	return j.JointOf(cells)
 }
 
-// JointOf returns the joint marginal of the variables j.Joint with the given cells, under one exponent. There is one cell per combination
-// of values, the last variable fastest.
+// JointOf returns the joint marginal of the variables j.Joint with the given cells, as mantissas with one common exponent. There is one
+// cell per combination of values, the last variable fastest.
 func (j Contraction) JointOf(cells []scaled.Number) *btn.Marginals {
 	domains := make([]int, len(j.Joint))
 	for k, v := range j.Joint {
@@ -127,8 +127,8 @@ func (j Contraction) JointOf(cells []scaled.Number) *btn.Marginals {
 	return m
 }
 
-// MarginalsOf returns marginals made of rows, the unnormalised marginals of each variable, under one exponent. A variable beyond the last
-// row, or with an empty row, has zeros.
+// MarginalsOf returns marginals made of rows, the unnormalised marginals of each variable, with one common exponent. A variable beyond the
+// last row, or with an empty row, has zeros.
 func (j Contraction) MarginalsOf(rows [][]scaled.Number) *btn.Marginals {
 	clear(j.Marginals.At)
 	for v, row := range rows {

@@ -126,7 +126,8 @@ func (w *workingTree) rotate(
 		outer += log2Dim * log2Fixed(popCount(newScope|scopeB[i]))
 	}
 
-	// Metropolis: an increase Δ > 0 is accepted with probability 2^(−Δ/T).
+	// Metropolis: an increase Δ > 0 is accepted with probability 2^(−Δ/T), that is, if it is at most T times an exponential variable in
+	// bits.
 	before := logAdd(o.log2Price(w.unionSize[p], w.size[p]), o.log2Price(w.unionSize[x], w.size[x]))
 	after := logAdd(o.log2Price(inner, size), o.log2Price(outer, w.size[x]))
 	if increase := after - before; increase > 0 && increase > temperature*exponential(random)>>fractionBits {

@@ -104,7 +104,7 @@ func (s *search) runGroup(run func(j int)) {
 }
 
 // score returns log2 of the price of all slices of a candidate. If its plan needs more bytes than the memory budget, the price is
-// multiplied by the ratio of both. If no plan can be made of the candidate, the price alone counts.
+// multiplied by the ratio of these bytes to the budget. If no plan can be made of the candidate, the price alone counts.
 func (s *search) score(candidate *slicedTree) log2Fixed {
 	price := candidate.log2Price(&s.objective)
 	wholeMerges := s.reduced.expand(s.remaining, candidate.tree.merges())
@@ -133,10 +133,10 @@ func (s *search) runAttempt(i int, maxMoves int64) *slicedTree {
 
 	s.annealAndReconfigure(result, temperature, result.tree.movesSpent+max(maxMoves, result.tree.movesSpent), rng)
 
-	// Slice indices until every table is within the limit.
+	// Slice indices until every table is within the limit. Annealing at a low temperature (1/4 bit) may make tables larger again.
 	if result.tree.log2Largest() > s.objective.limit {
 		result.sliceToLimit(&s.objective, pieceTables, result.tree.movesSpent+maxMoves)
-		s.annealAndReconfigure(result, oneBit/4, result.tree.movesSpent+maxMoves/2, rng) // it may make tables larger again
+		s.annealAndReconfigure(result, oneBit/4, result.tree.movesSpent+maxMoves/2, rng)
 		result.sliceToLimit(&s.objective, pieceTables, result.tree.movesSpent+maxMoves)
 	}
 

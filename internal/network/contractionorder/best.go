@@ -82,7 +82,7 @@ func (s *greedySearch) tryFurtherOrders(maxMoves int64) error {
 	for seed := uint64(1); seed <= maxSeededRuns; seed++ {
 		spent := s.movesSpent - movesBefore
 		isOverLimit := spent+movesPerRun > min(maxMoves, maxSeededMoves)
-		isNotWorthwhile := float64(spent) > s.cost.Flops/32
+		isNotWorthwhile := float64(spent) > s.cost.Flops/32 // chosen: the runs may cost a small share of what they try to save
 		if isOverLimit || isNotWorthwhile || s.cost.Flops < cheapFlops {
 			break
 		}

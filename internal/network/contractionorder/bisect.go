@@ -92,29 +92,14 @@ func (d *dissector) merge(a, b int) int {
 
 // partHypergraph returns a hypergraph whose vertices are the given tensors, each of weight 1. Its nets are the indices that two or more of
 // the tensors have; a net lists the vertices with the index. The cost of a net is log2 of the dimension of its index. It is multiplied by
-// openCost if tensors outside the part have the index, too: then an earlier split has cut it. netOf is none for every index before and
-// afterwards.
+// openCost if tensors outside the part have the index, too: then an earlier split has cut it.
 func (d *dissector) partHypergraph(tensors []int32) *hypergraph {
 	part := &hypergraph{weight: make([]int64, len(tensors))}
-	var indexOf []int32 // by net: its index
-	for i, t := range tensors {
-		part.weight[i] = 1
-		for _, index := range d.network.edges[t] {
-			if d.netOf[index] == none {
-				d.netOf[index] = int32(len(part.nets))
-				part.nets = append(part.nets, nil)
-				indexOf = append(indexOf, index)
-			}
-			net := d.netOf[index]
-			part.nets[net] = append(part.nets[net], int32(i))
-		}
-		d.splitter.movesSpent += int64(32 * len(d.network.edges[t])) // 32 elementary operations for each index
-	}
+	indexOf := d.addNets(part, tensors)
 
 	// Drop nets with one vertex, since no split cuts them, and nets without cost.
 	kept := part.nets[:0]
 	for net, index := range indexOf {
-		d.netOf[index] = none
 		vertices := part.nets[net]
 		cost := d.network.log2DimOf(index)
 		isOpen := int(d.tensorCount[index]) > len(vertices)
@@ -129,4 +114,26 @@ func (d *dissector) partHypergraph(tensors []int32) *hypergraph {
 	part.nets = kept
 	part.linkNets()
 	return part
+}
+
+// addNets adds the given tensors as vertices of weight 1 to part, and a net for every index of them, which lists the vertices with the
+// index. It returns by net its index.
+func (d *dissector) addNets(part *hypergraph, tensors []int32) (indexOf []int32) {
+	for i, t := range tensors {
+		part.weight[i] = 1
+		for _, index := range d.network.edges[t] {
+			if d.netOf[index] == none {
+				d.netOf[index] = int32(len(part.nets))
+				part.nets = append(part.nets, nil)
+				indexOf = append(indexOf, index)
+			}
+			net := d.netOf[index]
+			part.nets[net] = append(part.nets[net], int32(i))
+		}
+		d.splitter.movesSpent += int64(32 * len(d.network.edges[t])) // 32 elementary operations for each index
+	}
+	for _, index := range indexOf {
+		d.netOf[index] = none // for the next call
+	}
+	return indexOf
 }

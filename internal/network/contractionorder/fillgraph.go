@@ -130,12 +130,12 @@ func (g *fillGraph) countFill() {
 
 // intersect appends the elements that the sorted lists a and b have in common to common and returns it. If one list is more than 16 times
 // longer, it searches that list for each element of the shorter one. Otherwise it walks through both. It counts its elementary operations
-// in movesSpent: about 16 for a binary search.
+// in movesSpent.
 func (g *fillGraph) intersect(a, b, common []int32) []int32 {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
-	if len(b) > 16*len(a) {
+	if len(b) > 16*len(a) { // a binary search for each element of a, about 16 operations, is cheaper than a walk through b
 		g.movesSpent += 16 * int64(len(a))
 		for _, x := range a {
 			i, isCommon := slices.BinarySearch(b, x)
@@ -256,7 +256,7 @@ func (g *fillGraph) addMissing(clique []int32) {
 				return
 			}
 			position, isAdjacent := slices.BinarySearch(g.neighbours[a], b)
-			g.movesSpent += 4
+			g.movesSpent += 4 // elementary operations for the search; intersect counts its own
 			if isAdjacent {
 				continue
 			}

@@ -68,41 +68,45 @@ type greedyRun struct {
 }
 
 // queuePairs puts the pairs of a table with its neighbours, tables that share an index with it, into the queue, with their scores. It
-// leaves out neighbours with a number below firstPartner, and tables of an index beyond the first maxPerIndex. All sizes are log2.
-// movesSpent counts elementary operations.
+// leaves out neighbours with a number below firstPartner, and looks only at the first maxPerIndex tables of each index. All sizes are log2.
 func (g *greedyRun) queuePairs(table, firstPartner int32) {
-	// List the neighbours. By neighbour, commonSize adds up the log2 dimensions of the indices in common, and closedSize those of the
-	// common indices that no third table has: a merge sums these out. stamp marks the neighbours of this table that are listed.
+	g.listNeighbours(table, firstPartner)
+	// The result of a merge has the indices of both tables, each once, without those that it sums out.
+	for _, neighbour := range g.neighbours {
+		resultSize := g.size[table] + g.size[neighbour] - g.commonSize[neighbour] - g.closedSize[neighbour]
+		g.pairCount++
+		score := g.score(resultSize, g.size[table], g.size[neighbour])
+		g.queue.push(pair{score: score, number: g.pairCount, a: neighbour, b: table})
+	}
+	g.movesSpent += int64(100 * len(g.neighbours)) // 100 elementary operations for each pair, most of them for the queue
+}
+
+// listNeighbours sets neighbours to the tables that share an index with a table and have a number of firstPartner or more. It looks only at
+// the first maxPerIndex tables of each index. By neighbour, commonSize becomes the sum of the log2 dimensions of the common indices, and
+// closedSize that of the common indices that no third table has: a merge sums these out. stamp marks the neighbours that are listed.
+func (g *greedyRun) listNeighbours(table, firstPartner int32) {
 	g.neighbours = g.neighbours[:0]
 	for _, v := range g.scope[table] {
 		tables := g.tablesWith[v]
 		tables = tables[:min(len(tables), maxPerIndex)]
 		log2Dim := g.network.log2DimOf(v)
 		isClosed := len(g.tablesWith[v]) == 2
-		for _, other := range tables {
-			if other == table || other < firstPartner {
+		for _, neighbour := range tables {
+			if neighbour == table || neighbour < firstPartner {
 				continue
 			}
-			isNew := g.stamp[other] != table+1 // else it shares an earlier index, too
+			isNew := g.stamp[neighbour] != table+1 // else it shares an earlier index, too
 			if isNew {
-				g.stamp[other], g.commonSize[other], g.closedSize[other] = table+1, 0, 0
-				g.neighbours = append(g.neighbours, other)
+				g.stamp[neighbour], g.commonSize[neighbour], g.closedSize[neighbour] = table+1, 0, 0
+				g.neighbours = append(g.neighbours, neighbour)
 			}
-			g.commonSize[other] += log2Dim
+			g.commonSize[neighbour] += log2Dim
 			if isClosed {
-				g.closedSize[other] += log2Dim
+				g.closedSize[neighbour] += log2Dim
 			}
 		}
-		g.movesSpent += int64(4 * len(tables))
+		g.movesSpent += int64(4 * len(tables)) // 4 elementary operations for each table
 	}
-
-	// The result of a merge has the indices of both tables, each once, without those that it sums out.
-	for _, other := range g.neighbours {
-		resultSize := g.size[table] + g.size[other] - g.commonSize[other] - g.closedSize[other]
-		g.pairCount++
-		g.queue.push(pair{score: g.score(resultSize, g.size[table], g.size[other]), number: g.pairCount, a: other, b: table})
-	}
-	g.movesSpent += int64(100 * len(g.neighbours)) // most of it for the queue
 }
 
 // score returns the score of a pair of tables; the pair of the lowest score is merged. The score is sign(x) · log2(|x| + 1) with x = |c| −

@@ -17,8 +17,9 @@ const boundMoves = 1 << 26
 //
 //	max over tables ≥ max over minors H of min_v (w_v + Σ_{u ∈ N_H(v)} w_u)
 //
-// where w_v is log2 of the dimension of v and N_H(v) are its neighbours in H. Every contraction does at least 2^bound multiplications,
-// sliced or not.
+// where w_v is log2 of the dimension of v and N_H(v) are its neighbours in H. The vertices of the graph are the indices; two are adjacent
+// if a tensor has both. A minor of it is what is left after some edges are contracted. Every contraction does at least 2^bound
+// multiplications, sliced or not.
 //
 // It walks through minors: over and over it contracts the edge between the vertex with the lightest neighbourhood and that vertex's
 // neighbour with the lightest neighbourhood. The joined vertex weighs as much as the lighter of the two, so that the bound of every minor
@@ -42,7 +43,7 @@ func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
 	queue.heapify()
 
 	bound := int64(0)
-	for len(queue) > 0 && g.movesSpent < boundMoves && !g.pace.Over(16) {
+	for len(queue) > 0 && g.movesSpent < boundMoves && !g.pace.Over(16) { // some 16 operations for the queue
 		k := queue.pop()
 		isStale := k.first != g.weight[k.vertex] // the queue has a newer key of the vertex
 		if isContracted[k.vertex] || isStale {

@@ -76,13 +76,14 @@ func minFill(
 func MinFillCost(
 	ctx context.Context, h Hypergraph, maxFlops float64, maxMoves int64,
 ) (order []int, cost query.Cost, movesTaken int64, err error) {
+	// A step over a table takes at least a flop for each entry, so this limit of the tables excludes no order of maxFlops or less.
 	log2Table := math.Log2(maxFlops)
 	order, isComplete, movesTaken, err := minFill(ctx, h, nil, log2Table, maxMoves) // nil: no index must come last
 	if err != nil {
 		return nil, query.Cost{}, movesTaken, err
 	}
 	if !isComplete {
-		limit := query.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: maxFlops, Bytes: 8 * maxFlops}
+		limit := query.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: maxFlops, Bytes: 8 * maxFlops} // 8 bytes an entry
 		return order, limit, movesTaken, nil
 	}
 	cost, err = EvaluateOrderWithin(ctx, h, order, maxFlops)
@@ -121,7 +122,7 @@ func (g *fillGraph) eliminateAll(
 
 	order = make([]int, 0, len(q))
 	isEliminated := make([]bool, len(h.Dims))
-	for len(q) > 0 && g.movesSpent < g.maxMoves && !g.pace.Over(16) {
+	for len(q) > 0 && g.movesSpent < g.maxMoves && !g.pace.Over(16) { // some 16 operations for the queue
 		k := q.pop()
 		isStale := k != g.key(k.vertex, rule, seed) // the queue also has a newer key of the vertex
 		if isEliminated[k.vertex] || isStale {

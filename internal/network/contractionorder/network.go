@@ -27,8 +27,7 @@ func (n *network) hasEnded() bool { return n.ctx != nil && n.ctx.Err() != nil }
 
 // newNetwork returns the network of a hypergraph, whose index v has dimension dims[v] and whose tensor t has the indices edges[t]. It
 // leaves out indices of dimension 1, indices of a single tensor, and those for which isExcluded is true. The remaining indices get
-// numbers, ascending by dimension. Sets of indices are bit sets: number i is bit i%64 of word i/64. Each dimension begins a new word, so
-// that log2 of the size of a set is a sum over its words.
+// numbers, by which the network names them.
 func newNetwork(dims []int, edges [][]int, isExcluded func(v int) bool) *network {
 	tensorCount := make([]int, len(dims)) // by index: the number of tensors that have it
 	for _, edge := range edges {
@@ -45,9 +44,26 @@ func newNetwork(dims []int, edges [][]int, isExcluded func(v int) bool) *network
 	}
 	slices.SortStableFunc(included, func(a, b int) int { return cmp.Compare(dims[a], dims[b]) })
 
-	// Number the indices. indexOf is −1 for the unused numbers at the end of a word.
 	n := &network{}
-	number := slices.Repeat([]int32{-1}, len(dims)) // by index: its number, or −1
+	number := n.numberIndices(dims, included)
+	n.words = len(n.log2Dim)
+	n.edges = make([][]int32, len(edges)) // by tensor: the numbers of its indices
+	for i, edge := range edges {
+		for _, v := range edge {
+			if number[v] >= 0 {
+				n.edges[i] = append(n.edges[i], number[v])
+			}
+		}
+		slices.Sort(n.edges[i])
+	}
+	return n
+}
+
+// numberIndices gives numbers to the included indices, which are sorted by dimension, and returns for each index its number, or −1. Sets of
+// indices are bit sets: number i is bit i%64 of word i/64. Each dimension begins a new word, so that log2 of the size of a set is a sum
+// over its words. indexOf becomes −1 for the unused numbers at the end of a word.
+func (n *network) numberIndices(dims, included []int) (number []int32) {
+	number = slices.Repeat([]int32{-1}, len(dims))
 	for i, v := range included {
 		if i > 0 && dims[included[i-1]] != dims[v] {
 			for len(n.indexOf)%64 != 0 { // a new dimension begins a new word
@@ -61,19 +77,7 @@ func newNetwork(dims []int, edges [][]int, isExcluded func(v int) bool) *network
 		number[v] = int32(len(n.indexOf))
 		n.indexOf = append(n.indexOf, v)
 	}
-
-	// List the numbers of each tensor's indices.
-	n.words = len(n.log2Dim)
-	n.edges = make([][]int32, len(edges))
-	for i, edge := range edges {
-		for _, v := range edge {
-			if number[v] >= 0 {
-				n.edges[i] = append(n.edges[i], number[v])
-			}
-		}
-		slices.Sort(n.edges[i])
-	}
-	return n
+	return number
 }
 
 // newSlicedNetwork returns the network of h without the sliced indices.
@@ -94,14 +98,14 @@ func (n *network) log2Size(set []uint64) log2Fixed {
 	return size
 }
 
-// appendMembers appends the members of a bit set to out, ascending. Bit b of word w stands for the member 64·w + b.
-func appendMembers(set []uint64, out []int32) []int32 {
+// appendMembers appends the members of a bit set to a list, ascending. Bit b of word w stands for the member 64·w + b.
+func appendMembers(set []uint64, list []int32) []int32 {
 	for w, word := range set {
 		for ; word != 0; word &= word - 1 { // word & (word−1) clears the lowest bit that is set
-			out = append(out, int32(64*w+lowestBit(word)))
+			list = append(list, int32(64*w+lowestBit(word)))
 		}
 	}
-	return out
+	return list
 }
 
 // popCount returns the number of bits of x that are set.

@@ -61,23 +61,23 @@ func (d *optimal) addIndex(pattern int, log2Dim log2Fixed, isOpen bool) {
 // size of all indices of a subset; closedSize is that of the indices that no table outside the subset has, and that are summed within it.
 func (d *optimal) solve(o *objective) (total float64, base log2Fixed) {
 	d.sumOverSubsets()
-	all := len(d.unionSize) - 1 // the subset of all tables
+	allTables := len(d.unionSize) - 1 // the subset of all tables
 
 	// Powers of 2, so that the price of a split is a product. Relative to 2^base none is above 2^901, which leaves room in float64.
-	base = max(d.unionSize[all]-900*oneBit, 0)
-	for subset := 1; subset <= all; subset++ {
+	base = max(d.unionSize[allTables]-900*oneBit, 0)
+	for subset := 1; subset <= allTables; subset++ {
 		d.unionPrice[subset] = 2 * pow2(d.unionSize[subset]-base)
 		d.closedFactor[subset] = pow2(-d.closedSize[subset])
 	}
 
-	for subset := 1; subset <= all; subset++ {
+	for subset := 1; subset <= allTables; subset++ {
 		d.cost[subset] = 0
 		hasTwoTables := subset&(subset-1) != 0
 		if hasTwoTables {
 			d.findSplit(o, subset, base)
 		}
 	}
-	return d.cost[all], base
+	return d.cost[allTables], base
 }
 
 // sumOverSubsets turns sizes by pattern into sizes by subset of the tables. The pattern of an index is the exact set of tables that have
@@ -103,10 +103,10 @@ func (d *optimal) sumOverSubsets() {
 		complement := subsets - 1 - m
 		d.unionSize[m], d.unionSize[complement] = total-d.unionSize[complement], total-d.unionSize[m]
 	}
-	d.movesSpent += int64(4 * d.tableCount * subsets)
+	d.movesSpent += int64(4 * d.tableCount * subsets) // 4 elementary operations for each table and subset
 }
 
-// findSplit sets cost and firstPart of a subset m of two tables or more: it finds the cheapest split of m into a and b,
+// findSplit sets cost and firstPart of a subset of two tables or more, m in the formulas: it finds the cheapest split of m into a and b,
 //
 //	cost(m) = min_{a ∪ b = m} cost(a) + cost(b) + p · (2·2^(H(m) − I(a) − I(b)) + (write − 1)·2^(H(m) − I(m)))
 //
@@ -116,14 +116,14 @@ func (d *optimal) sumOverSubsets() {
 func (d *optimal) findSplit(o *objective, subset int, base log2Fixed) {
 	resultSize := d.unionSize[subset] - d.closedSize[subset] // H(m) − I(m)
 	penalty := o.penalty(resultSize)
-	unionPrice := d.unionPrice[subset] * penalty // p · 2·2^H(m)
+	unionPrice := d.unionPrice[subset] * penalty // p · 2·2^H(m), relative to 2^base
 
 	lowest := subset & -subset
-	others := subset ^ lowest
+	withoutLowest := subset ^ lowest
 	lowestPrice, firstPart := math.Inf(1), lowest
-	// part runs over the subsets of others that are not all of them: (part − 1) & others is the next smaller one. b is never empty.
-	for part := (others - 1) & others; ; part = (part - 1) & others {
-		a, b := part|lowest, others^part
+	// part runs over the proper subsets of withoutLowest: (part − 1) & withoutLowest is the next smaller one. b is never empty.
+	for part := (withoutLowest - 1) & withoutLowest; ; part = (part - 1) & withoutLowest {
+		a, b := part|lowest, withoutLowest^part
 		price := d.cost[a] + d.cost[b]
 		if price < lowestPrice { // else the merge need not be computed
 			price += float64(unionPrice * float64(d.closedFactor[a]*d.closedFactor[b])) // closedFactor is 2^−I

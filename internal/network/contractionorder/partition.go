@@ -74,7 +74,7 @@ func (b *bisection) split(g *hypergraph) []uint8 {
 // the two vertices share costly nets with few vertices. A group of two weighs at most about an eighth of the total.
 func (b *bisection) coarsen(g *hypergraph) (coarser *hypergraph, group []int32) {
 	group = slices.Repeat([]int32{none}, len(g.weight))
-	maxWeight := g.totalWeight()/8 + 1
+	maxWeight := g.totalWeight()/8 + 1 // of a group of two; chosen, so that the sides can still be balanced
 	coarser = &hypergraph{}
 	rating := make([]log2Fixed, len(g.weight)) // of the neighbours of one vertex; 0 for all others
 	var neighbours []int32
@@ -84,13 +84,7 @@ func (b *bisection) coarsen(g *hypergraph) (coarser *hypergraph, group []int32) 
 		}
 
 		neighbours = b.rateNeighbours(g, v, group, rating, neighbours[:0])
-		partner := none
-		for _, u := range neighbours {
-			if g.weight[u]+g.weight[v] <= maxWeight &&
-				(partner == none || rating[u] > rating[partner]) {
-				partner = u
-			}
-		}
+		partner := bestRated(neighbours, rating, g.weight, maxWeight-g.weight[v])
 		for _, u := range neighbours {
 			rating[u] = 0
 		}
@@ -109,6 +103,18 @@ func (b *bisection) coarsen(g *hypergraph) (coarser *hypergraph, group []int32) 
 	return coarser, group
 }
 
+// bestRated returns the vertex of the highest rating among those of at most maxWeight, the first one of several, or none. rating and weight
+// are by vertex.
+func bestRated(vertices []int32, rating []log2Fixed, weight []int64, maxWeight int64) int32 {
+	best := none
+	for _, u := range vertices {
+		if weight[u] <= maxWeight && (best == none || rating[u] > rating[best]) {
+			best = u
+		}
+	}
+	return best
+}
+
 // rateNeighbours appends to neighbours the vertices that share a net with v and have no group yet, and adds up their ratings in rating.
 // The rating of a vertex is a sum over the nets that it shares with v: cost/(k − 1) + 1, where k is the number of vertices of the net. It
 // skips nets of more than maxRatedNet vertices, and all nets after the pace has ended. rating must be 0 at first.
@@ -118,7 +124,7 @@ func (b *bisection) rateNeighbours(g *hypergraph, v int32, group []int32, rating
 		if len(vertices) > maxRatedNet || b.pace.Over(int64(len(vertices))) {
 			continue
 		}
-		netRating := g.cost[net]/log2Fixed(len(vertices)-1) + 1
+		netRating := g.cost[net]/log2Fixed(len(vertices)-1) + 1 // +1: a rating of 0 means that the vertex is not listed yet
 		for _, u := range vertices {
 			if u == v || group[u] != none {
 				continue
@@ -128,7 +134,7 @@ func (b *bisection) rateNeighbours(g *hypergraph, v int32, group []int32, rating
 			}
 			rating[u] += netRating
 		}
-		b.movesSpent += int64(4 * len(vertices))
+		b.movesSpent += int64(4 * len(vertices)) // 4 elementary operations for each vertex
 	}
 	return neighbours
 }
@@ -205,7 +211,7 @@ func (b *bisection) maxSide(g *hypergraph) int64 {
 // sides.
 func (b *bisection) refine(g *hypergraph, side []uint8) log2Fixed {
 	refinement := newRefinement(g, side, b.maxSide(g), b.pace)
-	for range 8 {
+	for range 8 { // chosen
 		if hasImproved := refinement.improve(); !hasImproved {
 			break
 		}

@@ -81,7 +81,8 @@ func (p *pool) log2Size(scope []int32) log2Fixed {
 	return size
 }
 
-// merge replaces tables a and b by their product, summed over the indices that no other table has, and returns the number of the product.
+// merge replaces tables a and b by their product, summed over their common indices that no third table has, and returns the number of the
+// product.
 func (p *pool) merge(a, b int32) int32 {
 	restA, restB := p.scope[a], p.scope[b]
 	p.removeTable(a)

@@ -16,6 +16,7 @@ type reconfigurer struct {
 	optimal   optimal  // computes the optimal tree of a piece
 	border    []int32  // nodes of the present piece's border; a subset of them is a bit mask, in which border[j] is bit j
 	merges    []int32  // nodes of the present piece's merges, the root first
+	freeNodes []int32  // of merges: those that rebuildPiece has not used again yet
 	pattern   []uint16 // by index: the subset of the border that has it; 0 except in enterIndices
 	outside   []uint64 // scratch of setScope: the indices of tables outside a subset
 	isClean   []bool   // by node: the piece below it could not be improved, and nothing near has changed since
@@ -43,7 +44,7 @@ const negligible = 0x1p-10
 // since; it is skipped.
 func (r *reconfigurer) run(maxMoves int64) {
 	tree := r.tree
-	if len(tree.left) < 5 { // fewer than three leaves have one tree only
+	if len(tree.left) < 5 { // fewer than 5 nodes, that is, at most two leaves: they have one tree only
 		return
 	}
 
@@ -163,51 +164,27 @@ func (r *reconfigurer) enterIndices(v int32) {
 			r.pattern[index] = 0
 		}
 	}
+	// For each table of the border: its scope twice, word by word, and 16 elementary operations for its indices.
 	tree.movesSpent += int64(len(r.border) * (2*tree.network.words + 16))
 }
 
-// rebuildPiece replaces the piece below node v by the optimal tree over the tables of its border. A subset of the border is a bit mask;
-// the optimal tree splits a subset into firstPart[subset] and the other tables. The nodes of the piece (r.merges, v first) are used again
-// for its new merges. The piece's nodes and the nearest ancestors are no longer clean: the pieces below them may be improved now.
+// rebuildPiece replaces the piece below node v, the part of the tree from v down to a few nodes (its border), by the optimal tree over the
+// tables of the border. The nodes of the piece (r.merges, v first) are used again for its new merges. A node is clean if the piece below it
+// could not be improved and nothing near has changed since. So the piece's nodes and the nearest ancestors are no longer clean.
 func (r *reconfigurer) rebuildPiece(v int32) {
 	tree := r.tree
-	slices.Sort(r.merges[1:])
-	freeNodes := r.merges[1:]
+	slices.Sort(r.merges[1:]) // v stays the first
+	r.freeNodes = r.merges[1:]
+	allTables := 1<<len(r.border) - 1 // the bit mask of the whole border
+	r.buildMerge(v, allTables)
 
-	// buildMerge makes x the merge that multiplies a subset of the border.
-	var buildMerge func(x int32, subset int)
-	// buildChild returns the node whose table is the product of a subset of the border.
-	buildChild := func(subset int) int32 {
-		if isSingle := subset&(subset-1) == 0; isSingle {
-			return r.border[lowestBit(uint64(subset))]
-		}
-		x := freeNodes[0]
-		freeNodes = freeNodes[1:]
-		buildMerge(x, subset)
-		return x
-	}
-	buildMerge = func(x int32, subset int) {
-		first := int(r.optimal.firstPart[subset])
-		tree.setChildren(x, buildChild(first), buildChild(subset^first))
-		if x != v { // the scope of v stays
-			r.setScope(x, v, subset)
-		}
-
-		var unionSize log2Fixed
-		p, q := tree.scopeOf(tree.left[x]), tree.scopeOf(tree.right[x])
-		for i := range p {
-			unionSize += log2Fixed(popCount(p[i]|q[i])) * tree.network.log2Dim[i]
-		}
-		tree.unionSize[x] = unionSize
-	}
-
-	allTables := 1<<len(r.border) - 1
-	buildMerge(v, allTables)
-	// For each merge, setScope goes through the border and the loop above through two scopes: so many words.
+	// For each merge, setScope goes through the scopes of the border, and buildMerge through those of two children.
 	tree.movesSpent += int64(len(r.merges) * (len(r.border) + 2) * tree.network.words)
 	for _, x := range r.merges {
 		r.isClean[x] = false
 	}
+
+	// A piece goes down at most maxTables levels: an ancestor further up has no node of this piece in its own.
 	ancestor := v
 	for range r.maxTables {
 		ancestor = tree.parent[ancestor]
@@ -216,6 +193,37 @@ func (r *reconfigurer) rebuildPiece(v int32) {
 		}
 		r.isClean[ancestor] = false
 	}
+}
+
+// buildMerge makes node x the merge that multiplies a subset of the border: a bit mask, in which border[j] is bit j. The optimal tree
+// splits the subset into firstPart[subset] and the other tables.
+func (r *reconfigurer) buildMerge(x int32, subset int) {
+	tree := r.tree
+	first := int(r.optimal.firstPart[subset])
+	tree.setChildren(x, r.buildChild(first), r.buildChild(subset^first))
+	if root := r.merges[0]; x != root { // the scope of the root stays
+		r.setScope(x, root, subset)
+	}
+
+	var unionSize log2Fixed
+	p, q := tree.scopeOf(tree.left[x]), tree.scopeOf(tree.right[x])
+	for i := range p {
+		unionSize += log2Fixed(popCount(p[i]|q[i])) * tree.network.log2Dim[i]
+	}
+	tree.unionSize[x] = unionSize
+}
+
+// buildChild returns the node whose table is the product of a subset of the border: the table itself if there is only one, otherwise a
+// merge, for which it uses the next of the free nodes.
+func (r *reconfigurer) buildChild(subset int) int32 {
+	isSingle := subset&(subset-1) == 0 // nothing is left without the lowest bit
+	if isSingle {
+		return r.border[lowestBit(uint64(subset))]
+	}
+	x := r.freeNodes[0]
+	r.freeNodes = r.freeNodes[1:]
+	r.buildMerge(x, subset)
+	return x
 }
 
 // setScope sets the scope and the size of node, a merge in the piece below root. The table of node is the product of the tables border[j]

@@ -48,9 +48,9 @@ func (p *pool) reductionPartner(t int32) int32 {
 		if len(tables) != 2 {
 			continue
 		}
-		other := tables[0] + tables[1] - t // of the two tables, the one that is not t
-		if p.resultSize(t, other) <= max(p.size[t], p.size[other]) {
-			return other
+		partner := tables[0] + tables[1] - t // of the two tables, the one that is not t
+		if p.resultSize(t, partner) <= max(p.size[t], p.size[partner]) {
+			return partner
 		}
 	}
 
@@ -59,9 +59,9 @@ func (p *pool) reductionPartner(t int32) int32 {
 		return none
 	}
 	tables := p.tablesWith[rarest]
-	for _, other := range tables[:min(len(tables), maxPartners)] {
-		if other != t && p.unionSize(t, other) == p.size[other] {
-			return other
+	for _, partner := range tables[:min(len(tables), maxPartners)] {
+		if partner != t && p.unionSize(t, partner) == p.size[partner] {
+			return partner
 		}
 	}
 	return none
@@ -94,9 +94,9 @@ func (p *pool) neighbours(t int32) []int32 {
 	var neighbours []int32
 	for _, v := range p.scope[t] {
 		tables := p.tablesWith[v]
-		for _, other := range tables[:min(len(tables), maxPartners/8)] {
-			if other != t {
-				neighbours = append(neighbours, other)
+		for _, neighbour := range tables[:min(len(tables), maxPartners/8)] {
+			if neighbour != t {
+				neighbours = append(neighbours, neighbour)
 			}
 		}
 		if len(neighbours) > maxPartners {

@@ -70,7 +70,7 @@ func (f *refinement) gainOf(v int32) log2Fixed {
 			gain -= f.hypergraph.cost[net]
 		}
 	}
-	f.movesSpent += int64(4 * len(f.hypergraph.netsOf[v]))
+	f.movesSpent += int64(4 * len(f.hypergraph.netsOf[v])) // 4 elementary operations for each net
 	return gain
 }
 
@@ -84,21 +84,21 @@ func (f *refinement) queueMove(v int32) {
 // flip moves v to the other side and updates the cost of the cut, the weights of the sides and the gains of v and of vertices that share a
 // net with it.
 func (f *refinement) flip(v int32) {
-	from := f.side[v]
-	to := 1 - from
+	oldSide := f.side[v]
+	newSide := 1 - oldSide
 	f.cut -= f.gain[v]
-	f.side[v] = to
-	f.weight[from] -= f.hypergraph.weight[v]
-	f.weight[to] += f.hypergraph.weight[v]
+	f.side[v] = newSide
+	f.weight[oldSide] -= f.hypergraph.weight[v]
+	f.weight[newSide] += f.hypergraph.weight[v]
 
 	for _, net := range f.hypergraph.netsOf[v] {
-		f.countOn[from][net]--
-		f.countOn[to][net]++
-		f.updateGains(net, v, from)
+		f.countOn[oldSide][net]--
+		f.countOn[newSide][net]++
+		f.updateGains(net, v, oldSide)
 	}
 
 	f.gain[v] = f.gainOf(v)
-	f.pace.Over(int64(16 + 4*len(f.hypergraph.netsOf[v])))
+	f.pace.Over(int64(16 + 4*len(f.hypergraph.netsOf[v]))) // roughly the operations for v and its nets; the caller reads pace.Err
 }
 
 // updateGains changes the gains of the other vertices of a net after v has left side oldSide, and queues those that were not flipped in
@@ -139,7 +139,7 @@ func (f *refinement) updateGains(net, v int32, oldSide uint8) {
 			}
 		}
 	}
-	f.movesSpent += int64(4 * len(f.hypergraph.nets[net]))
+	f.movesSpent += int64(4 * len(f.hypergraph.nets[net])) // 4 elementary operations for each vertex
 }
 
 // grow flips vertices from side 1, where all are at first, to side 0 until one more would give side 0 more than half of the weight. It
@@ -151,43 +151,44 @@ func (f *refinement) grow(seed int32) {
 	}
 
 	total := f.weight[0] + f.weight[1]
-	next := seed          // vertex to be flipped
-	candidate := int32(0) // all vertices with a smaller number were flipped
-	fitsHalf := func() bool { return 2*(f.weight[0]+f.hypergraph.weight[next]) <= total }
-	for fitsHalf() || f.weight[0] == 0 {
+	firstRest := int32(0) // all vertices with a smaller number were flipped
+	for next := seed; next != none; {
+		isTooHeavy := 2*(f.weight[0]+f.hypergraph.weight[next]) > total
+		if isTooHeavy && f.weight[0] > 0 { // the seed is flipped anyhow
+			return
+		}
 		f.hasMoved[next] = true
 		f.flip(next) // changes f.weight, and queues the vertices whose gains it changes
 		if f.pace.Err() != nil {
 			return
 		}
 
-		// The queue has entries of the vertices that share a net with a flipped one, some with outdated gains. Vertex entry.a had the
-		// gain −entry.score.
-		next = none
-		for len(f.queue) > 0 && next == none {
-			entry := f.queue.pop()
-			isCurrent := -entry.score == f.gain[entry.a]
-			if !f.hasMoved[entry.a] && isCurrent {
-				next = entry.a
+		next = f.popQueued()
+		for next == none && int(firstRest) < len(f.side) {
+			if !f.hasMoved[firstRest] {
+				next = firstRest
 			}
-		}
-		for next == none && int(candidate) < len(f.side) {
-			if !f.hasMoved[candidate] {
-				next = candidate
-			}
-			candidate++
-		}
-
-		if next == none {
-			return
+			firstRest++
 		}
 	}
 }
 
+// popQueued removes entries from the queue until one is current: its vertex was not flipped, and still has the gain with which it was
+// queued. It returns that vertex, which has the largest gain of the queue, or none. Vertex entry.a was queued with the gain −entry.score.
+func (f *refinement) popQueued() int32 {
+	for len(f.queue) > 0 {
+		entry := f.queue.pop()
+		isCurrent := -entry.score == f.gain[entry.a]
+		if !f.hasMoved[entry.a] && isCurrent {
+			return entry.a
+		}
+	}
+	return none
+}
+
 // improve makes one pass. It flips every vertex to the other side at most once, the largest gain first, even if the split gets worse for a
-// while; the gain of a vertex is the cost of the cut that its flip saves. Then it undoes the flips after the best split. Of two splits the
-// better one has less weight above the limit of a side (excess); if they have the same excess, it has the lower cost of cut nets. improve
-// reports whether the split is better than before. After the pace has ended it returns false.
+// while; the gain of a vertex is the cost of the cut that its flip saves. Then it undoes the flips after the best split. improve reports
+// whether the split is better than before. After the pace has ended it returns false.
 func (f *refinement) improve() bool {
 	f.queue = f.queue[:0]
 	for v := range f.gain {
@@ -197,9 +198,8 @@ func (f *refinement) improve() bool {
 	}
 
 	var moved []int32 // the flipped vertices in sequence
-	startCut, startExcess := f.cut, f.excess()
-	bestCut, bestExcess, bestLength := startCut, startExcess, 0 // of the best split, after bestLength flips
-
+	start := f.quality()
+	best, bestLength := start, 0 // of the best split, after bestLength flips
 	for len(f.queue) > 0 && f.pace.Err() == nil {
 		entry := f.queue.pop()
 		v := entry.a
@@ -211,10 +211,10 @@ func (f *refinement) improve() bool {
 		f.hasMoved[v] = true
 		f.flip(v) // it updates f.cut and the weights, and queues the vertices whose gains it changes
 		moved = append(moved, v)
-		if excess := f.excess(); excess < bestExcess || excess == bestExcess && f.cut < bestCut {
-			bestCut, bestExcess, bestLength = f.cut, excess, len(moved)
+		if quality := f.quality(); quality.isBetterThan(best) {
+			best, bestLength = quality, len(moved)
 		}
-		if len(moved) > bestLength+100+len(f.side)/8 { // after so many flips without improvement there will be none
+		if len(moved) > bestLength+100+len(f.side)/8 { // chosen; an improvement after so many flips without one is rare
 			break
 		}
 	}
@@ -223,8 +223,22 @@ func (f *refinement) improve() bool {
 	for i := len(moved) - 1; i >= bestLength; i-- {
 		f.flip(moved[i])
 	}
-	return f.pace.Err() == nil && (bestExcess < startExcess || bestExcess == startExcess && bestCut < startCut)
+	return f.pace.Err() == nil && best.isBetterThan(start)
 }
+
+// splitQuality tells how good a split is: the weight of a side above its limit, and the cost of the nets with vertices on both sides.
+type splitQuality struct {
+	excess int64
+	cut    log2Fixed
+}
+
+// isBetterThan reports whether q has less excess than p, or the same excess and a lower cost of cut nets.
+func (q splitQuality) isBetterThan(p splitQuality) bool {
+	return q.excess < p.excess || q.excess == p.excess && q.cut < p.cut
+}
+
+// quality returns the quality of the present split.
+func (f *refinement) quality() splitQuality { return splitQuality{excess: f.excess(), cut: f.cut} }
 
 // excess returns the weight by which the heavier side is above the limit, or 0 if it is not.
 func (f *refinement) excess() int64 { return max(f.weight[0]-f.maxSide, f.weight[1]-f.maxSide, 0) }

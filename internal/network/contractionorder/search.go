@@ -55,11 +55,12 @@ const (
 
 // Search returns a plan for h that holds at most Options.Memory bytes.
 //
-// It first improves the tree of the min-fill order by reconfiguration, and returns that tree if it fits the memory and costs less than 10^7
-// flops. Otherwise it makes attempts, cheapTreeFlops ones first: it anneals trees from recursive bisection, from random greedy merging, and
-// the best tree so far. It goes on as long as the next attempts are expected to save more than they cost; Effort is the worth of a flop in
-// moves, and WriteCost that of a written entry in flops. If a tree does not fit the memory, it slices indices and anneals again. The price
-// of a tree always has a penalty for tables over the limit.
+// It first improves the tree of the min-fill order: it replaces pieces of it by optimal trees. It returns that tree if it fits the memory
+// and costs less than 10^7 flops. Otherwise it makes attempts, cheap ones first: it anneals trees from recursive bisection, from random
+// greedy merging, and the best tree so far. It goes on as long as the next attempts are expected to save more than they cost; Effort is the
+// worth of a flop in moves (elementary operations of the search), and WriteCost that of a written entry in flops. If a tree does not fit
+// the memory, it slices indices, that is, fixes them to one value in each of several contractions, and anneals again. The price of a tree
+// always has a penalty for tables over the limit.
 //
 // The plan depends only on h, Seed, Memory, Moves, Effort and WriteCost. Errors: ErrTree for an inconsistent hypergraph; ErrMemory, with
 // the best plan found; that of the context.
@@ -67,21 +68,9 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	if err := h.Validate(); err != nil {
 		return Plan{}, err
 	}
-	if o.Memory <= 0 {
-		o.Memory = query.DefaultMemory
-	}
-	if o.Moves <= 0 {
-		o.Moves = defaultMoves
-	}
-	if o.Effort <= 0 {
-		o.Effort = 1 / policy.MoveCost
-	}
-	if !(o.WriteCost > 1) {
-		o.WriteCost = defaultWriteCost
-	}
 
-	// A network with too many and too long bit sets is not searched.
-	s := newSearch(ctx, h, o)
+	// The search keeps a bit set of indices, of network.words words, for each tensor. With too many and too long sets there is no search.
+	s := newSearch(ctx, h, o.withDefaults())
 	isTooLarge := len(s.network.edges)*s.network.words > maxScopeWords
 	if isTooLarge {
 		return s.minFillOnly()
@@ -90,7 +79,7 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	// Begin with the min-fill order, which is good enough for easy networks.
 	plan, err := s.beginWithMinFill()
 	if ctxErr := ctx.Err(); ctxErr != nil {
-		return Plan{}, ctxErr // the search for the plan may have been cut short
+		return Plan{}, ctxErr // the context ended while plan was made, so that plan may be worse than it should be
 	}
 	isGoodEnough := plan.Cost.Flops < cheapTreeFlops && s.fits(plan)
 	if err != nil || isGoodEnough {
@@ -106,6 +95,23 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 		return Plan{}, err
 	}
 	return plan, s.checkMemory(plan)
+}
+
+// withDefaults returns o with defaults in place of values that are not set.
+func (o Options) withDefaults() Options {
+	if o.Memory <= 0 {
+		o.Memory = query.DefaultMemory
+	}
+	if o.Moves <= 0 {
+		o.Moves = defaultMoves
+	}
+	if o.Effort <= 0 {
+		o.Effort = 1 / policy.MoveCost
+	}
+	if !(o.WriteCost > 1) { // 1 or less, or NaN: the objective takes log2 of WriteCost − 1
+		o.WriteCost = defaultWriteCost
+	}
+	return o
 }
 
 // checkMemory returns nil if a plan fits the memory budget. Otherwise it returns an error that wraps ErrMemory.
@@ -158,9 +164,9 @@ func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
 }
 
 // tableLimit returns log2 of the number of entries that a table may have. The memory must hold the tensors of the network and two such
-// tables. An entry has 8 bytes.
+// tables.
 func (s *search) tableLimit() log2Fixed {
-	freeEntries := float64(s.options.Memory) / 8
+	freeEntries := float64(s.options.Memory) / 8 // 8 bytes an entry
 	for _, e := range s.hypergraph.Edges {
 		size := 1.0
 		for _, v := range e {

@@ -32,10 +32,10 @@ func (n *network) withoutIndices(sliced []int32) *network {
 // withSlices returns the same tree with the given indices sliced in place of those of s. Its moves (elementary operations) are those of s
 // and those of this change.
 func (s *slicedTree) withSlices(sliced []int32) *slicedTree {
-	other := &slicedTree{wholeNetwork: s.wholeNetwork, sliced: sliced}
-	other.tree = newWorkingTree(s.wholeNetwork.withoutIndices(sliced), s.tree.merges())
-	other.tree.movesSpent += s.tree.movesSpent
-	return other
+	changed := &slicedTree{wholeNetwork: s.wholeNetwork, sliced: sliced}
+	changed.tree = newWorkingTree(s.wholeNetwork.withoutIndices(sliced), s.tree.merges())
+	changed.tree.movesSpent += s.tree.movesSpent
+	return changed
 }
 
 // copyWithoutMoves returns a copy of s that has no moves yet.
@@ -62,7 +62,7 @@ func (s *slicedTree) log2Price(o *objective) log2Fixed {
 
 // sliceToLimit slices one index after the other until no result of a merge is over the limit of o. After each index it replaces pieces of
 // at most maxTables tables of the tree by optimal trees, until the tree's moves (elementary operations) reach maxMoves. It returns false
-// if results are still over the limit: no index is left, there are more than 2^maxLog2Slices slices, or the search has ended.
+// if results are still over the limit: no index is left, there are more than 2^64 slices (maxLog2Slices), or the search has ended.
 func (s *slicedTree) sliceToLimit(o *objective, maxTables int, maxMoves int64) bool {
 	for s.tree.log2Largest() > o.limit {
 		index := s.bestSlice(o)
@@ -93,36 +93,42 @@ func (s *slicedTree) bestSlice(o *objective) int32 {
 		}
 	}
 
-	// Prices are divided by 2^base, so that they are within the range of float64.
-	base := max(largestUnion-500*oneBit, 0) // no union is above 2^500 then, which leaves room for penalties and sums
+	// Prices are divided by 2^base, so that they are within the range of float64, which ends at 2^1024. No union is above 2^500 after the
+	// division: that leaves room for penalties and sums.
+	base := max(largestUnion-500*oneBit, 0)
 	choice, lowestPrice := none, 0.0
 	for _, index := range appendMembers(candidates, nil) {
 		if w.network.hasEnded() {
 			return choice
 		}
 
-		// Add up the prices of all merges without the index.
-		word, bit, log2Dim := int(index>>6), uint64(1)<<(index&63), w.network.log2DimOf(index)
-		price := 0.0
-		for x := int32(w.leafCount()); int(x) < len(w.left); x++ {
-			union, result := w.unionSize[x], w.size[x]
-			inputHasIndex := (w.scopeOf(w.left[x])[word]|w.scopeOf(w.right[x])[word])&bit != 0
-			if inputHasIndex {
-				union -= log2Dim
-				if w.scopeOf(x)[word]&bit != 0 {
-					result -= log2Dim
-				}
-			}
-			price += float64(o.relativePrice(union, result, base))
-		}
-
-		price *= pow2(log2Dim) // one slice for each value of the index
+		price := w.priceWithout(index, o, base)
+		price *= pow2(w.network.log2DimOf(index)) // one slice for each value of the index
 		if choice == none || price < lowestPrice {
 			choice, lowestPrice = index, price
 		}
 		w.movesSpent += int64(8 * (len(w.left) - w.leafCount())) // 8 elementary operations for each merge
 	}
 	return choice
+}
+
+// priceWithout returns the price of all merges of the tree if an index is left out of all scopes, divided by 2^base. Scopes are bit sets:
+// index v is bit v%64 of word v/64.
+func (w *workingTree) priceWithout(index int32, o *objective, base log2Fixed) float64 {
+	word, bit, log2Dim := int(index>>6), uint64(1)<<(index&63), w.network.log2DimOf(index)
+	price := 0.0
+	for x := int32(w.leafCount()); int(x) < len(w.left); x++ {
+		union, result := w.unionSize[x], w.size[x]
+		inputHasIndex := (w.scopeOf(w.left[x])[word]|w.scopeOf(w.right[x])[word])&bit != 0
+		if inputHasIndex {
+			union -= log2Dim
+			if w.scopeOf(x)[word]&bit != 0 {
+				result -= log2Dim
+			}
+		}
+		price += float64(o.relativePrice(union, result, base))
+	}
+	return price
 }
 
 // removeSlices makes sliced indices whole again: they are no longer fixed in each slice. It tries the sliced indices one after the other,

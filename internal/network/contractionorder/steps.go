@@ -200,10 +200,9 @@ func (w *walker) size(scope []int32) float64 {
 }
 
 // addNode puts a table into its bucket: that of the first position in its scope. A bucket is a linked list of slots. If the table is large
-// and the bucket has a table of the same scope, it yields the step that multiplies the two, and the product takes the place of the table
-// in the bucket. Without this, tables over the same indices would pile up: twenty in a bipartite graph of twenty and twenty vertices. A
-// table without indices is dropped, since the caller of Walk multiplies it. goesOn is false if the walk ends: the context has ended or
-// yield returned false.
+// and the bucket has a table of the same scope, the product of the two takes the place of that table in the bucket; a plain walk (isPlain)
+// multiplies nothing beforehand. A table without indices is dropped, since the caller of Walk multiplies it. goesOn is false if the walk
+// ends: the context has ended or yield returned false.
 func (w *walker) addNode(n node) (goesOn bool) {
 	if len(n.scope) == 0 {
 		return true
@@ -212,14 +211,15 @@ func (w *walker) addNode(n node) (goesOn bool) {
 		return false
 	}
 
-	// Multiply a large table with a table of the same scope.
+	// Multiply a large table with a table of the same scope. Otherwise tables over the same indices would pile up: twenty in a bipartite
+	// graph of twenty and twenty vertices.
 	position := n.scope[0]
 	if n.size >= largeTable && !w.isPlain {
 		for slot := w.firstSlot[position]; slot != none; slot = w.nodes[slot].next {
-			if other := w.nodes[slot]; slices.Equal(other.scope, n.scope) {
+			if table := w.nodes[slot]; slices.Equal(table.scope, n.scope) {
 				const sumsOut = 0 // no index is summed out
-				product, ok := w.yieldStep(append(w.inputs[:0], other, n), n.scope, sumsOut)
-				product.next = other.next
+				product, ok := w.yieldStep(append(w.inputs[:0], table, n), n.scope, sumsOut)
+				product.next = table.next
 				w.nodes[slot] = product
 				return ok
 			}
@@ -388,28 +388,16 @@ func (w *walker) mergeEqual(tables []node) (merged []node, goesOn bool) {
 	return merged, true
 }
 
-// mergeSmall multiplies pairs of tables of a bucket and returns the remaining tables. tables and the result are sorted by size. fullSize
-// is the number of entries of a table over the indices of all of them. For each table, the smallest first, it finds the partner with the
-// smallest product. It multiplies the pair if the product is small against the full table, or if there are more tables than one step
-// takes; then it begins again with the smallest table. goesOn is false if the walk ends.
+// mergeSmall multiplies pairs of tables of a bucket (the tables with the index that is summed next) and returns the remaining tables.
+// tables and the result are sorted by size. fullSize is the number of entries of a table over the indices of all of them. For each table,
+// the smallest first, it finds the partner with the smallest product. It multiplies the pair if the product is small against the full
+// table, or if there are more tables than one step takes; then it begins again with the smallest table. goesOn is false if the walk ends.
 func (w *walker) mergeSmall(tables []node, fullSize float64) (remaining []node, goesOn bool) {
 	for i := 0; len(tables) > 2 && i < len(tables); {
-		table := tables[i]
-
-		partner, productSize := -1, math.Inf(1)
-		for j, other := range tables {
-			if j == i {
-				continue
-			}
-			if w.pace.Over(int64(len(table.scope) + 1)) {
-				return nil, false
-			}
-			// unionSize stops at productSize, the smallest size so far.
-			if size := w.unionSize(table.scope, other.scope, productSize); size < productSize {
-				partner, productSize = j, size
-			}
+		partner, productSize, ok := w.findPartner(tables, i)
+		if !ok {
+			return nil, false
 		}
-
 		hasTooMany := len(tables) > MaxOperands
 		isWorthwhile := fullSize > smallTable && productSize <= mergeShare*fullSize
 		if partner < 0 || !hasTooMany && !isWorthwhile {
@@ -417,21 +405,42 @@ func (w *walker) mergeSmall(tables []node, fullSize float64) (remaining []node, 
 			continue
 		}
 
-		inputs := append(w.inputs[:0], table, tables[partner])
+		inputs := append(w.inputs[:0], tables[i], tables[partner])
 		const sumsOut = 0 // the bucket's index stays until its other tables are multiplied
-		product, ok := w.yieldStep(inputs, w.union(table.scope, tables[partner].scope), sumsOut)
+		product, ok := w.yieldStep(inputs, w.union(tables[i].scope, tables[partner].scope), sumsOut)
 		if !ok {
 			return nil, false
 		}
 
 		// Replace the two tables by their product, and begin again.
-		tables = slices.Delete(tables, max(i, partner), max(i, partner)+1) // the later one first, so that the other keeps its position
-		tables = slices.Delete(tables, min(i, partner), min(i, partner)+1)
+		earlier, later := min(i, partner), max(i, partner)
+		tables = slices.Delete(tables, later, later+1) // first, so that the earlier table keeps its position
+		tables = slices.Delete(tables, earlier, earlier+1)
 		position, _ := slices.BinarySearchFunc(tables, product, bySize)
 		tables = slices.Insert(tables, position, product)
 		i = 0
 	}
 	return tables, true
+}
+
+// findPartner returns the table whose product with table i has the fewest entries, and their number. partner is −1 if no product has a size
+// below infinity. ok is false if the walk ends.
+func (w *walker) findPartner(tables []node, i int) (partner int, productSize float64, ok bool) {
+	partner, productSize = -1, math.Inf(1)
+	scope := tables[i].scope
+	for j, candidate := range tables {
+		if j == i {
+			continue
+		}
+		if w.pace.Over(int64(len(scope) + 1)) {
+			return -1, 0, false
+		}
+		// unionSize stops at productSize, the smallest size so far.
+		if size := w.unionSize(scope, candidate.scope, productSize); size < productSize {
+			partner, productSize = j, size
+		}
+	}
+	return partner, productSize, true
 }
 
 // unionSize returns the number of entries of a table over the union of the ascending scopes a and b, or limit if there are more. dim[p] is
@@ -464,12 +473,12 @@ func (w *walker) union(a, b []int32) []int32 {
 	return w.scopes.Copy(w.unionBuffer)
 }
 
-// appendUnion appends the union of two ascending lists to out, ascending and each element once.
-func appendUnion(out, a, b []int32) []int32 {
+// appendUnion appends the union of two ascending lists a and b to a list, ascending and each element once.
+func appendUnion(list, a, b []int32) []int32 {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {
 		x, y := a[i], b[j]
-		out = append(out, min(x, y))
+		list = append(list, min(x, y))
 		if x <= y {
 			i++
 		}
@@ -477,7 +486,7 @@ func appendUnion(out, a, b []int32) []int32 {
 			j++
 		}
 	}
-	return append(append(out, a[i:]...), b[j:]...)
+	return append(append(list, a[i:]...), b[j:]...)
 }
 
 // finite returns x, or the largest float64 for +Inf, which JSON cannot hold.

@@ -94,7 +94,7 @@ func (t Tree) depthFirst(comesFirst func(i, j int) bool) Tree {
 			continue // a leaf is not made
 		}
 
-		inputs := t.Merges[v.table-t.Leaves]
+		inputs := t.Merges[v.table-t.Leaves] // a copy, so that t does not change
 		if !comesFirst(inputs[0], inputs[1]) {
 			inputs[0], inputs[1] = inputs[1], inputs[0]
 		}

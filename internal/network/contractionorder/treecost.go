@@ -49,25 +49,35 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 		c.Slices = finite(c.Slices * float64(h.Dims[v]))
 	}
 
-	// Leaves: all tensors are held throughout, and indices that only one has are summed beforehand.
-	liveEntries := 0.0
+	// Indices that only one tensor has are summed beforehand.
 	for i := range t.Leaves {
-		liveEntries = finite(liveEntries + s.tensorSize[i])
 		c.SliceFlops = finite(c.SliceFlops + s.presumFlops[i])
 	}
-	c.PeakBytes = finite(8 * liveEntries) // 8 bytes an entry
-
-	// Merges: merge k makes table Leaves+k.
-	for k, inputs := range t.Merges {
+	for k := range t.Merges {
 		result := t.Leaves + k
 		c.Width = max(c.Width, s.unionCount[k]-1)
 		c.Log2Table = max(c.Log2Table, s.log2Size(result))
-		// A product for each entry of the union, and an addition for each of them beyond the first of a sum.
+		// A product for each entry of the union. Each entry of the result is a sum of products: one addition less than it has products.
 		c.SliceFlops = finite(c.SliceFlops + finite(s.unionSize[k]+(s.unionSize[k]-s.size[result])))
 		c.Writes = finite(c.Writes + s.size[result])
+	}
 
-		liveEntries = finite(liveEntries + s.size[result])
-		c.PeakBytes = max(c.PeakBytes, finite(8*(liveEntries+s.copySize[inputs[0]]+s.copySize[inputs[1]])))
+	c.Flops = finite(c.SliceFlops * c.Slices)
+	c.PeakBytes = s.peakBytes(t)
+	return c, nil
+}
+
+// peakBytes returns the bytes that a contraction along t holds at its peak. It holds the tensors throughout, each result until the end of
+// the merge that consumes it, and during a merge the copies that it needs of tensors. Merge k makes table Leaves+k. An entry has 8 bytes.
+func (s *scopes) peakBytes(t Tree) float64 {
+	liveEntries := 0.0
+	for i := range t.Leaves {
+		liveEntries = finite(liveEntries + s.tensorSize[i])
+	}
+	peak := finite(8 * liveEntries)
+	for k, inputs := range t.Merges {
+		liveEntries = finite(liveEntries + s.size[t.Leaves+k])
+		peak = max(peak, finite(8*(liveEntries+s.copySize[inputs[0]]+s.copySize[inputs[1]])))
 		for _, i := range inputs {
 			isResult := i >= t.Leaves // tensors are not released
 			if isResult {
@@ -75,16 +85,17 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 			}
 		}
 	}
-
-	c.Flops = finite(c.SliceFlops * c.Slices)
-	return c, nil
+	return peak
 }
 
 // Schedule returns t with its merges in the depth-first sequence with the smallest peak of entries held. Let i and j be the two inputs of
-// a merge. If the subtree of i is carried out first, its result is held while the subtree of j is carried out, so the peak is max(peak of
-// i, result of i + peak of j). i goes first if that is smaller than the same with i and j exchanged. If both are equal, the sequence is
-// that of Canonical. Errors as for EvaluateTree. Source: J. W. H. Liu, An application of generalized tree pebbling to sparse matrix
-// factorization (1987).
+// a merge. If the subtree of i is carried out first, its result is held while the subtree of j is carried out, so the peak is
+//
+//	max(peak of i, result of i + peak of j)
+//
+// and with i and j exchanged if the subtree of j is carried out first. The subtree with the smaller of the two peaks goes first. If they
+// are equal, the sequence is that of Canonical. Errors as for EvaluateTree. Source: J. W. H. Liu, An application of generalized tree
+// pebbling to sparse matrix factorization (1987).
 func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 	if err := t.Validate(); err != nil {
 		return Tree{}, err
@@ -95,12 +106,10 @@ func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 		return Tree{}, err
 	}
 
-	// Find for each merge which input's subtree goes first. By table: the peak of entries held while its subtree is carried out, and the
-	// entries of its result. Both are 0 for leaves, which are always held.
-	peak := make([]float64, len(s.size))
-	resultSize := make([]float64, len(s.size))
-	isReversed := make([]bool, len(t.Merges)) // by merge: the second subtree goes first
-
+	// Find for each merge which input's subtree goes first. Peaks and results count no entries of leaves, which are always held.
+	peak := make([]float64, len(s.size))       // by table: the peak of entries held while its subtree is carried out
+	resultSize := make([]float64, len(s.size)) // by table: its entries, 0 for a leaf
+	isReversed := make([]bool, len(t.Merges))  // by merge: the second subtree goes first
 	for k, m := range t.Merges {
 		i, j, v := m[0], m[1], t.Leaves+k
 
@@ -113,12 +122,12 @@ func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 		resultSize[v] = s.size[v]
 	}
 
-	// Arrange the merges so.
+	// Arrange the merges accordingly.
 	consumer := make([]int, len(s.size)) // by table: the merge that consumes it
 	for k, m := range t.Merges {
 		consumer[m[0]], consumer[m[1]] = k, k
 	}
-	return t.depthFirst(func(i, j int) bool {
+	return t.depthFirst(func(i, j int) bool { // does i come before j, the other input of its merge?
 		k := consumer[i]
 		isFirstInput := t.Merges[k][0] == i
 		return isFirstInput != isReversed[k]
@@ -137,8 +146,8 @@ type scopes struct {
 	unionCount  []int     // by merge: indices in S(a) ∪ S(b)
 }
 
-// newScopes returns the scopes and sizes of all tables of t over h, in one slice. Table Leaves+k is the result of merge k. An index stays
-// in a scope as long as another table has it. Errors are those of EvaluateTree.
+// newScopes returns the scopes and sizes of all tables of t over h, in one slice. Tables 0 to Leaves−1 are the tensors, and table Leaves+k
+// is the result of merge k. An index stays in a scope as long as another table has it. Errors are those of EvaluateTree.
 func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -176,21 +185,8 @@ func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 	for i, edge := range h.Edges {
 		s.measureLeaf(h, i, edge, tableCount)
 	}
-
-	// The results of the merges.
-	for k, inputs := range t.Merges {
-		union := uniteScopes(s.scope[inputs[0]], s.scope[inputs[1]], tableCount)
-		s.unionSize[k] = s.sizeOf(union)
-		s.unionCount[k] = len(union)
-
-		resultScope := union[:0]
-		for _, v := range union {
-			if tableCount[v] > 1 { // a table outside this merge has v
-				resultScope = append(resultScope, v)
-			}
-		}
-		s.scope[t.Leaves+k] = resultScope
-		s.size[t.Leaves+k] = s.sizeOf(resultScope)
+	for k := range t.Merges {
+		s.measureMerge(t, k, tableCount)
 	}
 	return s, nil
 }
@@ -239,6 +235,24 @@ func (s *scopes) measureLeaf(h Hypergraph, i int, edge, tableCount []int) {
 	if isSliced || s.presumFlops[i] > 0 {
 		s.copySize[i] = s.size[i]
 	}
+}
+
+// measureMerge sets the sizes of merge k of t, and the scope and the size of its result. The merges before k must have been measured.
+// tableCount has for each index the number of tables with it before the merge; afterwards the number after it.
+func (s *scopes) measureMerge(t Tree, k int, tableCount []int) {
+	inputs, result := t.Merges[k], t.Leaves+k
+	union := uniteScopes(s.scope[inputs[0]], s.scope[inputs[1]], tableCount) // which also updates tableCount
+	s.unionSize[k] = s.sizeOf(union)
+	s.unionCount[k] = len(union)
+
+	resultScope := union[:0]
+	for _, v := range union {
+		if tableCount[v] > 1 { // a table outside this merge has v
+			resultScope = append(resultScope, v)
+		}
+	}
+	s.scope[result] = resultScope
+	s.size[result] = s.sizeOf(resultScope)
 }
 
 // sizeOf returns the number of entries of a table over scope, which has no sliced index.

@@ -90,26 +90,30 @@ func (w *workingTree) computeScopes() {
 			continue // a leaf
 		}
 
-		// The result has the indices of the union that a table outside this merge has, too.
-		left, right, result := w.scopeOf(w.left[v]), w.scopeOf(w.right[v]), w.scopeOf(v)
-		w.unionSize[v] = 0
-		for i := range result {
-			for common := left[i] & right[i]; common != 0; common &= common - 1 { // two tables with the index become one
-				tableCount[i<<6+lowestBit(common)]--
-			}
-			result[i] = 0
-			for union := left[i] | right[i]; union != 0; union &= union - 1 { // bit by bit, the lowest first
-				bit := lowestBit(union)
-				w.unionSize[v] += w.network.log2Dim[i]
-				if tableCount[i<<6+bit] > 1 {
-					result[i] |= 1 << bit
-				}
-			}
-		}
-
-		w.size[v] = w.network.log2Size(result)
+		w.computeScope(v, tableCount)
 	}
 	w.movesSpent += int64(len(w.left) * (w.network.words + 16)) // for each node, its words and 16 elementary operations for its indices
+}
+
+// computeScope computes the scope and the sizes of merge v from the scopes of its inputs. The result has the indices of their union that a
+// table outside the merge has, too. tableCount has the number of tables with each index before the merge; afterwards that after it.
+func (w *workingTree) computeScope(v int32, tableCount []int32) {
+	left, right, result := w.scopeOf(w.left[v]), w.scopeOf(w.right[v]), w.scopeOf(v)
+	w.unionSize[v] = 0
+	for i := range result { // word by word of the bit sets, and bit by bit of a word: x & (x−1) is x without its lowest bit
+		for common := left[i] & right[i]; common != 0; common &= common - 1 { // two tables with the index become one
+			tableCount[i<<6+lowestBit(common)]--
+		}
+		result[i] = 0
+		for union := left[i] | right[i]; union != 0; union &= union - 1 {
+			bit := lowestBit(union)
+			w.unionSize[v] += w.network.log2Dim[i]
+			if tableCount[i<<6+bit] > 1 {
+				result[i] |= 1 << bit
+			}
+		}
+	}
+	w.size[v] = w.network.log2Size(result)
 }
 
 // postorder returns all nodes, children before parents, left subtrees first.
@@ -147,15 +151,15 @@ func (w *workingTree) merges() [][2]int {
 	return merges
 }
 
-// copyFrom makes w the same tree as other, in the memory of w. The count of moves of w stays.
-func (w *workingTree) copyFrom(other *workingTree) {
-	w.network, w.root = other.network, other.root
-	w.left = append(w.left[:0], other.left...)
-	w.right = append(w.right[:0], other.right...)
-	w.parent = append(w.parent[:0], other.parent...)
-	w.scope = append(w.scope[:0], other.scope...)
-	w.size = append(w.size[:0], other.size...)
-	w.unionSize = append(w.unionSize[:0], other.unionSize...)
+// copyFrom makes w the same tree as source, in the memory of w. The count of moves of w stays.
+func (w *workingTree) copyFrom(source *workingTree) {
+	w.network, w.root = source.network, source.root
+	w.left = append(w.left[:0], source.left...)
+	w.right = append(w.right[:0], source.right...)
+	w.parent = append(w.parent[:0], source.parent...)
+	w.scope = append(w.scope[:0], source.scope...)
+	w.size = append(w.size[:0], source.size...)
+	w.unionSize = append(w.unionSize[:0], source.unionSize...)
 }
 
 // clone returns a copy of w whose count of moves is 0.

@@ -74,8 +74,11 @@ func (f *forests) improve(classCount int, meanStrength float64) {
 			threshold := meanStrength * max(0, 1-progress/0.8)
 			i, newClass := random.IntN(f.N), int32(random.IntN(classCount))
 			oldClass := f.class[i]
-			if newClass != oldClass &&
-				f.strengthTo(i, newClass) > f.strengthTo(i, oldClass)-threshold && f.isAcyclic(i, newClass) {
+			if newClass == oldClass {
+				continue
+			}
+			required := f.strengthTo(i, oldClass) - threshold // strengthTo is Σ J² of the couplings of i to a class
+			if f.strengthTo(i, newClass) > required && f.isAcyclic(i, newClass) {
 				f.class[i] = newClass
 			}
 		}
@@ -85,23 +88,14 @@ func (f *forests) improve(classCount int, meanStrength float64) {
 // fillGreedily fills one class after the other. Each takes, in the given order, every remaining spin that closes no cycle in it. It
 // returns the number of classes. The neighbours of spin i are To[First[i]:First[i+1]].
 func (f *forests) fillGreedily(order []int) (classCount int) {
-	// Union-find over the trees of the current class: root returns the spin that stands for the tree of spin i.
-	parent := make([]int, f.N)
-	root := func(i int) int {
-		for parent[i] != i {
-			parent[i] = parent[parent[i]]
-			i = parent[i]
-		}
-		return i
-	}
-
+	trees := make(spinTrees, f.N) // of the current class
 	remaining := slices.Clone(order)
 	for class := int32(0); ; class++ {
 		if len(remaining) == 0 {
 			return int(class)
 		}
-		for i := range parent {
-			parent[i] = i
+		for i := range trees {
+			trees[i] = i // a tree of its own
 		}
 		var rejected []int // spins that would close a cycle
 		var roots []int    // of the trees that i has neighbours in, one entry per neighbour
@@ -109,7 +103,7 @@ func (f *forests) fillGreedily(order []int) (classCount int) {
 			roots = roots[:0]
 			for _, k := range f.To[f.First[i]:f.First[i+1]] {
 				if f.class[k] == class {
-					roots = append(roots, root(int(k)))
+					roots = append(roots, trees.root(int(k)))
 				}
 			}
 			slices.Sort(roots)
@@ -119,12 +113,25 @@ func (f *forests) fillGreedily(order []int) (classCount int) {
 				continue
 			}
 			f.class[i] = class
-			for _, k := range roots {
-				parent[k] = i
+			for _, root := range roots {
+				trees[root] = i // i joins the trees of its neighbours
 			}
 		}
 		remaining = rejected
 	}
+}
+
+// spinTrees are the trees of one class as a union-find structure. It has, by spin, another spin of the same tree, or the spin itself if it
+// is the root, which stands for the tree.
+type spinTrees []int
+
+// root returns the root of the tree of spin i. It shortens the path to it.
+func (trees spinTrees) root(i int) int {
+	for trees[i] != i {
+		trees[i] = trees[trees[i]]
+		i = trees[i]
+	}
+	return i
 }
 
 // strengthTo returns Σ J² of the couplings of spin i to the spins of a class. The couplings of spin i are at the positions First[i] to

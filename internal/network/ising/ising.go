@@ -50,9 +50,8 @@ func New(e *sumproduct.Expression) *Model {
 
 // addTable adds ln T of a table to the model: to the constant, to the fields H and to couplings, where couplings[a][b] is J of spins a and
 // b. What it adds are averages over the entries: of ln T for the constant, of s_a ln T for the field of spin a, and of s_a s_b ln T for
-// the coupling of spins a and b, where s is −1 for value 0 and +1 for value 1. Indices of the scope with one value are no spins. ok is
-// false if the table is not one of an Ising model: if it has more than two spins, an entry that is not above 0, or entries with exponents
-// of their own (t.Exp).
+// the coupling of spins a and b. Indices of the scope with one value are no spins. ok is false if the table is not one of an Ising model:
+// if it has more than two spins, an entry that is not above 0, or entries with exponents of their own (t.Exp).
 func (s *Model) addTable(dims []int, t *sumproduct.Table, couplings []map[int]float64) (ok bool) {
 	var spins []int // of the scope
 	for _, i := range t.Scope {
@@ -63,19 +62,15 @@ func (s *Model) addTable(dims []int, t *sumproduct.Table, couplings []map[int]fl
 	if len(spins) > 2 || t.Exp != nil {
 		return false
 	}
-	var ln [4]float64 // of the entries; the second spin is the faster
+	var ln [4]float64 // ln T at the values (0, 0), (0, 1), (1, 0) and (1, 1) of two spins, or at 0 and 1 of one
 	for k, x := range t.Data {
 		if !(x > 0) {
 			return false
 		}
 		ln[k] = floats.Ln(x)
 	}
-	addCoupling := func(a, b int, j float64) {
-		if couplings[a] == nil {
-			couplings[a] = map[int]float64{}
-		}
-		couplings[a][b] += j
-	}
+
+	// The averages. s is −1 for value 0 and +1 for value 1.
 	switch len(spins) {
 	case 0:
 		s.Constant += ln[0]
@@ -88,10 +83,18 @@ func (s *Model) addTable(dims []int, t *sumproduct.Table, couplings []map[int]fl
 		s.H[a] += (ln[2] + ln[3] - ln[0] - ln[1]) / 4
 		s.H[b] += (ln[1] + ln[3] - ln[0] - ln[2]) / 4
 		j := (ln[0] + ln[3] - ln[1] - ln[2]) / 4
-		addCoupling(a, b, j)
-		addCoupling(b, a, j)
+		addCoupling(couplings, a, b, j)
+		addCoupling(couplings, b, a, j)
 	}
 	return true
+}
+
+// addCoupling adds j to couplings[a][b].
+func addCoupling(couplings []map[int]float64, a, b int, j float64) {
+	if couplings[a] == nil {
+		couplings[a] = map[int]float64{}
+	}
+	couplings[a][b] += j
 }
 
 // setCouplings writes couplings, where couplings[a][b] is J of spins a and b, to the flat lists of the model: spin i is coupled to the

@@ -83,8 +83,8 @@ func BuildWide(ctx context.Context, net *btn.Network) (*sumproduct.Expression, e
 
 // build returns net as an expression. It lays net out as raw tables in form f, and copies the entries of every raw table over values that
 // are not excluded, in the sequence of the tensors. It divides a table by a power of two, so that its largest entry is in [1, 2), and
-// multiplies the scale by that power. It does not do so if the table has exponents, if the layout is wide, or if small entries would lose
-// digits. Tables without an index become factors of the scale.
+// multiplies the scale by that power. It does not do so in three cases: if the entries have exponents of their own (exp), if the layout is
+// wide (it keeps every entry exactly), or if small entries would lose digits. Tables without an index become factors of the scale.
 func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expression, error) {
 	l, err := newLayout(ctx, net, f)
 	if err != nil {
@@ -109,27 +109,32 @@ func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expressio
 			return nil, l.pace.Err()
 		}
 
-		data := copyLiving(l, t, t.data, slab.Make)
-		exp := livingExponents(l, t)
-		mayBeScaled := exp == nil && !f.isWide && !wouldLoseDigits(data)
-		if mayBeScaled {
-			e.Scale = e.Scale.Mul(floats.Normalise(data)) // it divides data and returns the power of two
-		}
-
-		// Without an index it is a number.
-		scope := l.scope(t, e.Dims)
-		if len(scope) == 0 {
-			e.Scale = e.Scale.Mul(firstEntry(data, exp))
-			continue
-		}
-		e.Tables = append(e.Tables, sumproduct.Table{
-			Scope:   scope,
-			Data:    data,
-			Exp:     exp,
-			Rounded: t.rounded,
-		})
+		l.addTableTo(e, t, slab.Make)
 	}
 	return e, nil
+}
+
+// addTableTo adds table t over the values that are not excluded to e, divided by a power of two, as build describes. makeData makes the
+// memory of its entries.
+func (l *layout) addTableTo(e *sumproduct.Expression, t *rawTable, makeData func(int) []float64) {
+	data := copyLiving(l, t, t.data, makeData)
+	exp := livingExponents(l, t)
+	mayBeScaled := exp == nil && !l.isWide && !wouldLoseDigits(data)
+	if mayBeScaled {
+		e.Scale = e.Scale.Mul(floats.Normalise(data)) // it divides data and returns the power of two
+	}
+
+	scope := l.scope(t, e.Dims)
+	if len(scope) == 0 { // a number
+		e.Scale = e.Scale.Mul(firstEntry(data, exp))
+		return
+	}
+	e.Tables = append(e.Tables, sumproduct.Table{
+		Scope:   scope,
+		Data:    data,
+		Exp:     exp,
+		Rounded: t.rounded,
+	})
 }
 
 // emptyExpression returns the expression of the layout without its tables: the dimensions, the scale, the index of every variable, and
@@ -254,8 +259,8 @@ func (l *layout) isPlain(t *rawTable) bool {
 		if !l.isComplete(root) {
 			return false
 		}
-		for _, other := range t.nodes[:k] {
-			if l.root(other) == root {
+		for _, earlier := range t.nodes[:k] {
+			if l.root(earlier) == root {
 				return false
 			}
 		}

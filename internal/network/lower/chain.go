@@ -78,16 +78,19 @@ type countState struct {
 
 // addChain adds a symmetric tensor s as a chain of counters: one table per leg over (counter before, leg, counter after), and a last one
 // over (counter, term). A counter is a hidden index whose values are the states of the chain between two legs. If s has several terms, it
-// adds a matrix (term, leg) for every leg with vectors, too; a single term's vectors are multiplied into the tables of the legs. The
-// entries of S are spread over the chain as factors near 1, so that S may span any range. If float64 does not hold all factors, it sets
-// l.unfit; if S is 0, it sets l.isZero and adds no table.
+// adds a matrix (term, leg) for every leg with vectors, too; a single term's vectors are multiplied into the tables of the legs.
+//
+// S is the list of the tensor's entries by count vector, the number of legs at each level. Its entries are spread over the chain as factors
+// near 1, so that S may span any range. If float64 does not hold all factors, addChain sets l.unfit; if S is 0, it sets l.isZero and adds
+// no table.
 func (l *layout) addChain(s *symmetricSum) error {
 	layers, start, err := s.deriveStates()
 	if err != nil {
 		return fmt.Errorf("%s %d: %w", s.kind, s.position, err)
 	}
 
-	counters := make([]int, len(s.legs)+1) // counters[k] is the node before leg k; there is none before leg 0
+	// A node is an index of the layout. counters[k] is the node of the counter before leg k; before leg 0 there is none.
+	counters := make([]int, len(s.legs)+1)
 	for k := range s.legs {
 		counters[k+1] = l.addNode(len(layers[k+1]))
 	}
@@ -102,7 +105,7 @@ func (l *layout) addChain(s *symmetricSum) error {
 	}
 	l.scale = l.scale.Mul(start.gain)
 
-	// The tables of the legs.
+	// The tables of the legs, and the last one.
 	for k, leg := range s.legs {
 		step := l.chainStep(s, k, layers[k], len(layers[k+1]))
 		nodes := []int{counters[k], leg, counters[k+1]}
@@ -116,17 +119,20 @@ func (l *layout) addChain(s *symmetricSum) error {
 		}
 	}
 
-	// The last table has the values of S.
-	last := layers[len(s.legs)]
-	final := rawTable{dims: []int{len(last), len(s.terms)}, rounded: true}
-	for _, state := range last {
-		final.data = append(final.data, state.finalValues...)
-	}
 	if hasUnfitState(layers) {
 		l.unfit = fmt.Sprintf("values of %s %d are further apart than float64 holds", s.kind, s.position)
 	}
-	l.addFinalTable(s, final, counters[len(s.legs)], term)
+	l.addFinalTable(s, finalTable(layers[len(s.legs)], len(s.terms)), counters[len(s.legs)], term)
 	return nil
+}
+
+// finalTable returns the table over (state, term) with the values of S, for the states after the last leg.
+func finalTable(states []state, termCount int) rawTable {
+	final := rawTable{dims: []int{len(states), termCount}, rounded: true}
+	for _, state := range states {
+		final.data = append(final.data, state.finalValues...)
+	}
+	return final
 }
 
 // addTermMatrix adds the vectors of all terms of s on leg k as a table over (term, leg), unless all of them are ones.
@@ -228,11 +234,11 @@ func (s *symmetricSum) deriveStates() (layers [][]state, start countState, err e
 
 	counts := reachableCounts(s.levels, strides, boxSize)
 	layers = make([][]state, legs+1)
-	following := make([]countState, boxSize) // by count vector after leg k
+	following := make([]countState, boxSize) // by count vector after leg k: its state
 	entries := 0
 	for k := legs; k >= 0; k-- {
 		layers[k], following = s.layerStates(k, counts[k], strides, following) // following becomes the one before leg k
-		if k == legs {
+		if k == legs {                                                         // no leg follows, and so no table
 			continue
 		}
 		statePairs := len(layers[k]) * len(layers[k+1]) // entries of the table of leg k, per value

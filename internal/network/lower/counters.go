@@ -22,16 +22,8 @@ func (l *layout) addPlainChain(s *symmetricSum) error {
 		return s.plainChainTooLarge()
 	}
 	counts := reachableCounts(s.levels, strides, boxSize) // by number of legs: the count vectors
-	entries := 0
-	for k, d := range s.dims {
-		countPairs := len(counts[k]) * len(counts[k+1])
-		if countPairs > maxCounterEntries/d { // this table alone is too large; the product below cannot overflow
-			return s.plainChainTooLarge()
-		}
-		entries += countPairs * d
-		if entries > maxCounterEntries {
-			return s.plainChainTooLarge()
-		}
+	if !fitsPlainChain(s.dims, counts) {
+		return s.plainChainTooLarge()
 	}
 
 	term := l.addNode(len(s.terms))
@@ -54,6 +46,23 @@ func (l *layout) addPlainChain(s *symmetricSum) error {
 	}
 	l.addExactFinal(s, counts[len(s.legs)], before, term)
 	return nil
+}
+
+// fitsPlainChain reports whether the tables of the legs have at most maxCounterEntries entries together. The table of leg k has one for
+// each count vector before the leg (counts[k]), value of the leg and count vector after it (counts[k+1]).
+func fitsPlainChain(dims []int, counts [][]int) bool {
+	entries := 0
+	for k, d := range dims {
+		countPairs := len(counts[k]) * len(counts[k+1])
+		if countPairs > maxCounterEntries/d { // this table alone is too large; the product below cannot overflow
+			return false
+		}
+		entries += countPairs * d
+		if entries > maxCounterEntries {
+			return false
+		}
+	}
+	return true
 }
 
 // plainChainTooLarge returns the error that the tables of s as a chain of plain counters have more than maxCounterEntries entries.

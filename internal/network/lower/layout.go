@@ -83,7 +83,7 @@ func newLayout(ctx context.Context, net *btn.Network, f form) (*layout, error) {
 	}
 
 	if !f.isWide {
-		l.absorbMatrices()
+		l.absorbMatrices() // marks matrices of maps that applyMaps multiplies into other tables
 	}
 	l.numberIndices()
 	if !l.isZero {
@@ -94,7 +94,7 @@ func newLayout(ctx context.Context, net *btn.Network, f form) (*layout, error) {
 }
 
 // newLinkLayout returns a layout of the links of net. The cores are still to be added. Nodes are the legs and the hidden indices of the
-// links. At first every node is its own parent: an index of its own.
+// links. The error is that of the context or of Network.Validate.
 func newLinkLayout(ctx context.Context, net *btn.Network, f form) (*layout, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -103,6 +103,23 @@ func newLinkLayout(ctx context.Context, net *btn.Network, f form) (*layout, erro
 		return nil, err
 	}
 
+	l := newEmptyLayout(ctx, net, f)
+	for j, link := range net.Links {
+		l.hiddenNode = append(l.hiddenNode, len(l.parent)) // the next node: for a link in CP form addStar makes its hidden node first
+		firstTable := len(l.tables)
+		if err := l.addTensor("link", j, link.Legs, link.T); err != nil {
+			return nil, err
+		}
+		hasTables := len(l.tables) > firstTable
+		if hasTables && slices.Contains(net.Rounded, j) {
+			l.tables[firstTable].rounded = true // evidence has rounded the link's weights, which are in its first table
+		}
+	}
+	return l, nil
+}
+
+// newEmptyLayout returns a layout whose nodes are the legs of net, each an index of its own, and which has no tables yet.
+func newEmptyLayout(ctx context.Context, net *btn.Network, f form) *layout {
 	nodeRoom := len(net.Dims) + len(net.Links)   // enough for most networks
 	tableRoom := len(net.Links) + len(net.Cores) // also enough for most
 	l := &layout{
@@ -119,19 +136,7 @@ func newLinkLayout(ctx context.Context, net *btn.Network, f form) (*layout, erro
 	for i := range l.parent {
 		l.parent[i] = i
 	}
-
-	for j, link := range net.Links {
-		l.hiddenNode = append(l.hiddenNode, len(l.parent)) // addStar makes its hidden node first
-		firstTable := len(l.tables)
-		if err := l.addTensor("link", j, link.Legs, link.T); err != nil {
-			return nil, err
-		}
-		hasTables := len(l.tables) > firstTable
-		if hasTables && slices.Contains(net.Rounded, j) {
-			l.tables[firstTable].rounded = true // the first table of a link has its weights
-		}
-	}
-	return l, nil
+	return l
 }
 
 // tableWork is the cost of a table in addition to that of its entries. The unit is an operation on an entry.
@@ -299,8 +304,8 @@ func (l *layout) absorbMatrix(m *rawTable, target tableMode) bool {
 
 // hasIndex reports whether some mode of t belongs to the same index as node.
 func (l *layout) hasIndex(t *rawTable, node int) bool {
-	for _, other := range t.nodes {
-		if l.root(other) == l.root(node) {
+	for _, tableNode := range t.nodes {
+		if l.root(tableNode) == l.root(node) {
 			return true
 		}
 	}

@@ -22,7 +22,7 @@ func (l *layout) applyMaps() {
 // within rounding become 0: where the model has zeros, a map and its inverse leave such dust. The rounding of an entry is bounded by the
 // same product over absolute values, times dust.
 func (t *rawTable) multiplyByMaps() {
-	const dust = 16 * 0x1p-52 // relative to the bound
+	const dust = 16 * 0x1p-52 // relative to the bound: some roundings in units of 2^-52, chosen
 	data := t.data
 	bound := linalg.Abs(t.data)
 	t.dims = append([]int(nil), t.dims...)
@@ -51,14 +51,14 @@ func (t *rawTable) multiplyByMaps() {
 // modeProduct multiplies a table by a matrix m of rows × n entries along one axis. With data over (outer, x, inner), where x has n values
 // and inner has innerSize,
 //
-//	out[outer, r, inner] = Σ_x m[r, x] · data[outer, x, inner]
+//	product[outer, r, inner] = Σ_x m[r, x] · data[outer, x, inner]
 func modeProduct(data, m []float64, rows, n, innerSize int) []float64 {
 	outerSize := len(data) / (n * innerSize)
-	out := make([]float64, outerSize*rows*innerSize)
+	product := make([]float64, outerSize*rows*innerSize)
 	for o := range outerSize {
 		block := data[o*n*innerSize : (o+1)*n*innerSize] // over (x, inner)
 		for r := range rows {
-			sums := out[(o*rows+r)*innerSize:][:innerSize]
+			sums := product[(o*rows+r)*innerSize:][:innerSize]
 			for x, coefficient := range m[r*n : (r+1)*n] {
 				for inner, v := range block[x*innerSize : (x+1)*innerSize] {
 					sums[inner] += float64(coefficient * v)
@@ -66,5 +66,5 @@ func modeProduct(data, m []float64, rows, n, innerSize int) []float64 {
 			}
 		}
 	}
-	return out
+	return product
 }

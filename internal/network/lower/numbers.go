@@ -116,16 +116,27 @@ func rowMode(t *tensor.Dense) int {
 	stride := 1 // of mode in the data
 	for mode := len(t.Shape) - 1; mode >= 0; mode-- {
 		d := t.Shape[mode]
-		sums := make([]float64, len(t.Data)/d)
-		for k, x := range t.Data {
-			sums[k/(d*stride)*stride+k%stride] += x // position k without its coordinate of mode: k = (outer·d + x)·stride + inner
-		}
 		slack := max(rowSlack, rowSlackPerEntry*float64(d))
-		areAllOne := !slices.ContainsFunc(sums, func(sum float64) bool { return math.Abs(sum-1) > slack })
+		areAllOne := !slices.ContainsFunc(sumsOver(t.Data, d, stride), func(sum float64) bool { return math.Abs(sum-1) > slack })
 		if areAllOne {
 			return mode
 		}
 		stride *= d
 	}
 	return -1
+}
+
+// sumsOver returns the sums of a table over one mode, which has d values and the given stride in the data.
+func sumsOver(data []float64, d, stride int) []float64 {
+	sums := make([]float64, 0, len(data)/d)
+	for block := 0; block < len(data); block += d * stride { // the entries at one combination of values of the modes before
+		for inner := range stride {
+			sum := 0.0
+			for x := range d {
+				sum += data[block+x*stride+inner]
+			}
+			sums = append(sums, sum)
+		}
+	}
+	return sums
 }

@@ -193,21 +193,11 @@ func (s *symmetricSum) parameterPositions(first []int) (lists [][]int) {
 	for i, t := range s.terms {
 		nextVector[i] = first[i] + 1 + t.S.Len()
 	}
-	for k, d := range s.dims {
+	for k := range s.dims {
 		lists = append(lists, nil)
-		if !s.hasVectors(k) {
-			continue
+		if s.hasVectors(k) {
+			lists = append(lists, s.vectorPositions(k, nextVector))
 		}
-		var matrix []int // over (term, value of the leg)
-		for i, t := range s.terms {
-			if t.R == nil || t.R[k] == nil {
-				matrix = append(matrix, slices.Repeat([]int{-1}, d)...)
-				continue
-			}
-			matrix = append(matrix, consecutiveNumbers(nextVector[i], d)...)
-			nextVector[i] += d
-		}
-		lists = append(lists, matrix)
 	}
 
 	// The table of the values, over (count, term), and that of the weights.
@@ -220,6 +210,23 @@ func (s *symmetricSum) parameterPositions(first []int) (lists [][]int) {
 		}
 	}
 	return append(lists, values, slices.Clone(first))
+}
+
+// vectorPositions returns the parameters that are the entries of the matrix of leg k, over (term, value of the leg), −1 for the entries of
+// a term without a vector on the leg. nextVector has, by term, the first parameter of its next vector; vectorPositions moves it behind the
+// vectors of leg k.
+func (s *symmetricSum) vectorPositions(k int, nextVector []int) []int {
+	var matrix []int
+	d := s.dims[k]
+	for i, t := range s.terms {
+		if t.R == nil || t.R[k] == nil {
+			matrix = append(matrix, slices.Repeat([]int{-1}, d)...)
+			continue
+		}
+		matrix = append(matrix, consecutiveNumbers(nextVector[i], d)...)
+		nextVector[i] += d
+	}
+	return matrix
 }
 
 // consecutiveNumbers returns the n numbers first, first + 1, …, first + n − 1.

@@ -25,16 +25,7 @@ func (l *layout) removeUnsupportedValues() {
 		queue = queue[1:]
 		t.isQueued = false
 
-		// Exclude the values without support, and queue the other tables of their indices. supportedValues has the values of mode 0, then
-		// those of mode 1, and so on.
-		isSupported := l.supportedValues(t)
-		for k, node := range t.nodes {
-			root := l.root(node)
-			var inMode []bool
-			inMode, isSupported = isSupported[:t.dims[k]], isSupported[t.dims[k]:]
-			if hasChanged := l.intersectAlive(root, inMode); !hasChanged { // it may set isZero
-				continue
-			}
+		for _, root := range l.excludeUnsupported(t) {
 			for _, neighbour := range tablesOf[root] {
 				if neighbour != t && !neighbour.isQueued {
 					neighbour.isQueued = true
@@ -47,6 +38,21 @@ func (l *layout) removeUnsupportedValues() {
 			l.isZero = true
 		}
 	}
+}
+
+// excludeUnsupported excludes the values of the indices of t that have no support: that meet only zeros and excluded values in t. It
+// returns the roots of the indices that lost values. It sets isZero if an index has no value left.
+func (l *layout) excludeUnsupported(t *rawTable) (changedRoots []int) {
+	isSupported := l.supportedValues(t) // the values of mode 0, then those of mode 1, and so on
+	for k, node := range t.nodes {
+		root := l.root(node)
+		var inMode []bool
+		inMode, isSupported = isSupported[:t.dims[k]], isSupported[t.dims[k]:]
+		if hasChanged := l.intersectAlive(root, inMode); hasChanged {
+			changedRoots = append(changedRoots, root)
+		}
+	}
+	return changedRoots
 }
 
 // tablesByRoot returns for every root, the node that stands for an index, which of the given tables have that index; a table is listed once

@@ -154,8 +154,9 @@ func mayNeedChain(core tensor.Tensor) bool {
 }
 
 // addUnsignedChain adds the tables of a core that is written as a chain without signs: one per mode over (state before, leg, state after),
-// and a last one over (state, effect). It returns false and adds nothing if the core is written otherwise, or if float64 does not hold the
-// last table. If the last table is 0, the network is 0: it sets isZero and adds no table.
+// and a last one over (state, effect). The effect is the mode that is not in the chain: the variable that depends on the others; c.Effect
+// is −1 if there is none. addUnsignedChain returns false and adds nothing if the core has no such chain (l.chains), or if float64 does not
+// hold the last table. If the last table is 0, the network is 0: it sets isZero and adds no table.
 func (l *layout) addUnsignedChain(core int, legs []int, t *tensor.CP) (ok bool) {
 	c := l.chains.byCore[core]
 	if c == nil {
@@ -174,13 +175,25 @@ func (l *layout) addUnsignedChain(core int, legs []int, t *tensor.CP) (ok bool) 
 	}
 	l.scale = l.scale.Mul(gain)
 
-	// The tables of the modes.
+	lastNode := l.addUnsignedSteps(c, legs, t)
+	last := rawTable{dims: []int{c.States}, data: final, rounded: true}
+	nodes := []int{lastNode}
+	if c.Effect >= 0 {
+		nodes, last.dims = append(nodes, legs[c.Effect]), append(last.dims, t.Shape[c.Effect])
+	}
+	l.addTable(nodes, last)
+	return true
+}
+
+// addUnsignedSteps adds the tables of the modes of chain c, over (state before, leg, state after), in the sequence of legRank. It returns
+// the node of the state after the last mode. legs has the leg of each mode of the core t.
+func (l *layout) addUnsignedSteps(c *unsigned.Chain, legs []int, t *tensor.CP) (lastNode int) {
 	modes := slices.Clone(c.Modes)
 	slices.SortStableFunc(modes, func(a, b int) int { return cmp.Compare(l.chains.legRank[legs[a]], l.chains.legRank[legs[b]]) })
 	before := -1 // the node of the state before the mode; there is none before the first
 	for _, k := range modes {
 		after := l.addNode(c.States)
-		if c.Functional {
+		if c.Functional { // the values of the modes determine the states
 			l.counterNodes = append(l.counterNodes, after)
 		}
 		dim := t.Shape[k]
@@ -193,25 +206,17 @@ func (l *layout) addUnsignedChain(core int, legs []int, t *tensor.CP) (ok bool) 
 		l.addTable(nodes, step)
 		before = after
 	}
-
-	// The last table.
-	last := rawTable{dims: []int{c.States}, data: final, rounded: true}
-	nodes := []int{before}
-	if c.Effect >= 0 {
-		nodes, last.dims = append(nodes, legs[c.Effect]), append(last.dims, t.Shape[c.Effect])
-	}
-	l.addTable(nodes, last)
-	return true
+	return before
 }
 
 // unsignedStep returns the entries of the table over (state before, value of mode k, state after) of a chain, in row-major order: the
 // weights with which the value leads from the one state to the other. dim is the mode's dimension.
 func unsignedStep(c *unsigned.Chain, k, dim int) []float64 {
 	var data []float64
-	for from := range c.States {
+	for before := range c.States {
 		for x := range dim {
-			for to := range c.States {
-				data = append(data, c.Step(k, x, from, to))
+			for after := range c.States {
+				data = append(data, c.Step(k, x, before, after))
 			}
 		}
 	}

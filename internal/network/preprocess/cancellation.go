@@ -73,7 +73,7 @@ func (s *sumErrors) addSum(terms *termSum, total float64) bool {
 	case !s.isSigned:
 		s.condition = 1
 	case !terms.isRounded || terms.absoluteSum == 0: // the sum is exact: condition stays
-	case math.Abs(total) < digitsKept*terms.absoluteSum:
+	case math.Abs(total) < digitsKept*terms.absoluteSum: // more than three digits have cancelled
 		return false
 	default:
 		s.condition = max(s.condition, terms.absoluteSum/math.Abs(total))

@@ -30,7 +30,7 @@ func decomposeChain(dims []int, t *table, positionInOrder []int) (c decompositio
 	}
 
 	// states lists the states of the counter before index k. A state is given by the table over index k and all later ones, up to a factor.
-	// Before index 0 there is one state, and after the last index, too.
+	// Before index 0 there is one state, and after the last index there is one.
 	c.kind = chainKind
 	arity := len(scope)
 	err := t.factorError(arity) // of the entries of each table of the chain

@@ -45,8 +45,9 @@ func decomposeAllClasses(e *expression, p *pace.Pace) (hasChanged bool) {
 //	T(x, y) = Σ_c E(x, c) T'(c, y),  E(x, c) = 1 if x is in class c, else 0
 //
 // where c is a hidden index. Or the columns of y form classes in the same way, if they are fewer. ok is false if t has not two indices or
-// if there are too many classes. A contraction that needs no other table of x any more goes on with the class alone, so that classes of one
-// index are enough. Nothing is rounded; the error of the entries of T is divided between the two matrices.
+// if there are too many classes: more than the share fewClasses of the smaller dimension. A contraction that needs no other table of x any
+// more goes on with the class alone, so that classes of one index are enough. Nothing is rounded; the error of the entries of T is divided
+// between the two matrices.
 //
 // Cost: O(entries · log d). Source: E. C. Freuder, Eliminating interchangeable values in
 // constraint satisfaction problems (1991): his interchangeable values are alike in all tables.
@@ -61,7 +62,7 @@ func decomposeClasses(dims []int, t *table) (c decomposition, ok bool) {
 		best = columns
 	}
 	classCount := len(best.firstRow)
-	if float64(classCount) > fewClasses*float64(min(shape[0], shape[1])) { // too many classes to save work
+	if float64(classCount) > fewClasses*float64(min(shape[0], shape[1])) { // too many to save work
 		return decomposition{}, false
 	}
 
@@ -136,12 +137,12 @@ func (p *partition) membership() []float64 {
 	return e
 }
 
-// representatives returns the matrix of the first row (mode 0) or column (mode 1) of every class. data is the partitioned matrix of the
-// given shape.
+// representatives returns the matrix of the first row of every class; data is the partitioned matrix of the given shape. For a partition of
+// columns (mode 1) row stands for column here and below.
 func (p *partition) representatives(data []float64, shape []int) []float64 {
 	// offsets has, by mode of the result and position: what the position adds to the offset in data.
 	offsets := [][]int{make([]int, shape[0]), make([]int, shape[1])}
-	row, entry := strideOf(shape, p.mode)
+	row, entry := strideOf(shape, p.mode) // distances in data: from row to row, and from entry to entry of one row
 	for k := range offsets[1-p.mode] {
 		offsets[1-p.mode][k] = k * entry
 	}

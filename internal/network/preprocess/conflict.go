@@ -56,9 +56,9 @@ func (c *Conflict) String() string {
 	return strings.Join(parts, "; ") + " contradict each other"
 }
 
-// newConflict returns the conflict of parts of net: their variables, cores and links, with what its text needs. Variables are positions in
-// net.Variables at first, and in the result the numbers that people know (net.Number). A variable has the observed value that is the only
-// one with a weight, −1 for none.
+// newConflict returns the conflict of parts of net: their variables, cores and links, and for its text the observed value of each variable
+// and the variables of each factor. A part names a variable by its position in net.Variables; the result names it by the number that people
+// know (net.Number). The observed value is the only one whose weight is not 0, −1 if there are several or none.
 func newConflict(net *btn.Network, parts []part) *Conflict {
 	c := &Conflict{}
 	for _, p := range parts {
@@ -75,7 +75,7 @@ func newConflict(net *btn.Network, parts []part) *Conflict {
 	slices.Sort(c.Cores)
 	slices.Sort(c.Links)
 
-	// The observed value of each variable.
+	// The observed value of each variable, and then its number in place of its position.
 	for k, v := range c.Variables {
 		weights := net.Links[net.Variables[v].Link].T.(*tensor.CP).Weights
 		c.observed = append(c.observed, onlyNonzero(weights))
@@ -83,21 +83,12 @@ func newConflict(net *btn.Network, parts []part) *Conflict {
 	}
 
 	// The variables of each factor.
-	variablesOf := legVariables(net)
+	variablesOf := legVariables(net) // by leg
 	for _, core := range c.Cores {
 		c.scopes = append(c.scopes, scopeOf(net.Cores[core].Legs, variablesOf))
 	}
 	if len(c.Links) > 0 {
-		// A factor is a link here, and a core stands for a variable: all legs of the core are legs of that variable. So variablesOf, which
-		// has only the leg to the variable's own link, is filled in for the other legs of the core.
-		for _, core := range net.Cores {
-			scope := scopeOf(core.Legs, variablesOf)
-			for _, leg := range core.Legs {
-				if variablesOf[leg] == nil {
-					variablesOf[leg] = scope
-				}
-			}
-		}
+		addCoreVariables(net, variablesOf)
 	}
 	for _, link := range c.Links {
 		c.scopes = append(c.scopes, scopeOf(net.Links[link].Legs, variablesOf))
@@ -136,6 +127,20 @@ func legVariables(net *btn.Network) map[int][]int {
 		}
 	}
 	return variablesOf
+}
+
+// addCoreVariables adds the variables of further legs to variablesOf, for a net whose factors are links. A core stands for a variable
+// there: one of its legs joins it to the variable's own link and has the variable in variablesOf (legVariables); its other legs join it to
+// factors, and get the same variable.
+func addCoreVariables(net *btn.Network, variablesOf map[int][]int) {
+	for _, core := range net.Cores {
+		scope := scopeOf(core.Legs, variablesOf)
+		for _, leg := range core.Legs {
+			if variablesOf[leg] == nil {
+				variablesOf[leg] = scope
+			}
+		}
+	}
 }
 
 // scopeOf returns the variables of some legs, each once. variablesOf lists the variables of every leg.

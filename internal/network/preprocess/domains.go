@@ -106,48 +106,17 @@ func (d *domains) runToFixpoint() {
 	}
 }
 
-// revise removes the values of table n's indices that have no support. A value has support if the table has an entry with it that is not 0
-// and whose other values are alive. A removal queues other tables of the index. The pace is only counted here; the loop that calls revise
-// checks it.
+// revise removes the values of table n's indices that have no support. A value of an index has support if the table has an entry that is
+// not 0, at that value and at living values of its other indices. A removal queues the other tables of the index. The work is only counted
+// here (pace); the loop that calls revise checks whether it may go on.
 func (d *domains) revise(n int) {
 	t := d.expression.tables[n]
 	support := t.support(d.expression.dims)
-	if support.onlyZero != nil {
+	if support.onlyZero != nil { // the table has one zero only
 		d.reviseClause(n, support.onlyZero)
 		return
 	}
-
-	missing := 0 // number of living values for which no support was found yet
-	for k, i := range t.scope {
-		if k == len(d.hasSupport) {
-			d.hasSupport = append(d.hasSupport, nil)
-		}
-		d.hasSupport[k] = clearedBools(d.hasSupport[k], d.expression.dims[i])
-		missing += d.aliveCount[i]
-	}
-
-	// Look for support in the entries that are not 0. tuples lists the arity values of each.
-	arity := len(t.scope)
-	d.pace.Over(int64(len(support.tuples)))
-nextEntry:
-	for begin := 0; begin < len(support.tuples) && missing > 0; begin += arity {
-		d.entriesRead++
-		tuple := support.tuples[begin : begin+arity]
-		for k, x := range tuple {
-			if !d.isAlive[t.scope[k]][x] {
-				continue nextEntry
-			}
-		}
-		for k, x := range tuple {
-			if !d.hasSupport[k][x] {
-				d.hasSupport[k][x] = true
-				missing--
-			}
-		}
-	}
-
-	// Remove the values without support.
-	if missing == 0 {
+	if allSupported := d.findSupported(t, support.tuples); allSupported {
 		return
 	}
 	for k, i := range t.scope {
@@ -159,8 +128,48 @@ nextEntry:
 	}
 }
 
-// reviseClause revises table n, which is 0 for one combination of values only, onlyZero, as a clause is. All values but those of onlyZero
-// have support. Three cases:
+// findSupported sets hasSupport[k][x] for every value x of the k-th index of t that has support. tuples has, one after the other, the
+// values of the indices at every entry of t that is not 0. It returns true as soon as all living values have support.
+func (d *domains) findSupported(t *table, tuples []int32) (allSupported bool) {
+	missing := 0 // number of living values for which no support was found yet
+	for k, i := range t.scope {
+		if k == len(d.hasSupport) {
+			d.hasSupport = append(d.hasSupport, nil)
+		}
+		d.hasSupport[k] = clearedBools(d.hasSupport[k], d.expression.dims[i])
+		missing += d.aliveCount[i]
+	}
+
+	arity := len(t.scope) // the length of a tuple
+	d.pace.Over(int64(len(tuples)))
+	for begin := 0; begin < len(tuples) && missing > 0; begin += arity {
+		d.entriesRead++
+		tuple := tuples[begin : begin+arity]
+		if !d.areAlive(t.scope, tuple) {
+			continue
+		}
+		for k, x := range tuple {
+			if !d.hasSupport[k][x] {
+				d.hasSupport[k][x] = true
+				missing--
+			}
+		}
+	}
+	return missing == 0
+}
+
+// areAlive reports whether every value of a tuple is alive: value tuple[k] of index scope[k].
+func (d *domains) areAlive(scope []int, tuple []int32) bool {
+	for k, x := range tuple {
+		if !d.isAlive[scope[k]][x] {
+			return false
+		}
+	}
+	return true
+}
+
+// reviseClause revises table n, which is 0 for one combination of values only, onlyZero, as a clause is (a disjunction of conditions on
+// single variables). All values but those of onlyZero have support. Three cases:
 //
 // If a value of onlyZero is not alive, or if two indices have other values alive, every living value has support: nothing is removed.
 //
@@ -198,26 +207,34 @@ func clearedBools(b []bool, n int) []bool {
 	return b
 }
 
-// commit makes the removals on the trail final: the indices lose these values, and their tables the entries. If an index has no value
-// left, the expression is 0; then commit reports that and takes the removals back. If the pace ends, the expression is of no use any more.
+// commit makes the removals on the trail final: the indices lose these values, and their tables the entries at these values. If an index
+// has no value left, the expression is 0; then commit reports that and takes the removals back. If the pace ends, the expression is of no
+// use any more.
 func (d *domains) commit() {
-	e := d.expression
-	if d.emptyIndex >= 0 {
-		var culprit *source       // the tables of the given expression that took its last value
-		if d.emptyingTable >= 0 { // else an assumption or several tables took it
-			culprit = e.tables[d.emptyingTable].source
-		}
-		e.report.Zero = newReason(d.emptyIndex, culprit)
+	switch {
+	case d.emptyIndex >= 0:
+		d.reportZero()
 		d.undo()
-		return
+	case len(d.trail) > 0:
+		d.expression.report.ValuesRemoved += len(d.trail)
+		d.shrinkExpression()
 	}
+}
 
-	if len(d.trail) == 0 {
-		return
+// reportZero reports that the expression is 0 because emptyIndex has no value left.
+func (d *domains) reportZero() {
+	e := d.expression
+	var culprit *source       // the tables of the given expression that took its last value
+	if d.emptyingTable >= 0 { // else an assumption or several tables took it
+		culprit = e.tables[d.emptyingTable].source
 	}
-	e.report.ValuesRemoved += len(d.trail)
+	e.report.Zero = newReason(d.emptyIndex, culprit)
+}
 
-	// Shrink the tables.
+// shrinkExpression removes the values on the trail from the indices of the expression and from their tables, and empties the trail. It
+// returns in the middle of that if the pace ends.
+func (d *domains) shrinkExpression() {
+	e := d.expression
 	var shrunk, touched []int // indices that lose values, and their tables
 	for _, p := range d.trail {
 		shrunk = append(shrunk, p.index)
@@ -234,7 +251,7 @@ func (d *domains) commit() {
 		e.tables[n].keepAlive(e.dims, d.isAlive)
 	}
 
-	// Shrink the indices. All values that are left are alive.
+	// The indices come second, since keepAlive reads the old dimensions. All values that are left are alive.
 	for _, i := range shrunk {
 		e.shrinkIndex(i, d.isAlive[i])
 		d.isAlive[i] = d.isAlive[i][:d.aliveCount[i]]

@@ -36,9 +36,10 @@ func newElimination(o Options) elimination {
 	return elimination{maxTables: math.MaxInt, maxEntries: o.MaxEntries}
 }
 
-// eliminate sums index i out if that costs nothing: it replaces the tables with i by the sum over i of their product. It does nothing if a
-// product would leave the range of float64, or if too much would cancel in a sum. If the marginal of i is needed, it sums i out only if
-// the marginal can be restored: i must be in at most one table, and its distribution must follow from at most one other index, its parent.
+// eliminate sums index i out if that costs nothing (resultScope): it replaces the tables with i by the sum over i of their product. It does
+// nothing if a product would leave the range of float64, or if too much would cancel in a sum. If the marginal of i is needed, it sums i
+// out only if the marginal can be restored. For that, i must be in at most one table, and this table may have only one other index, the
+// parent of i; the conditional probabilities P(i | parent) are recorded.
 func (s elimination) eliminate(e *expression, i int) {
 	tableCount, isNeeded := len(e.tablesOf[i]), e.origins.isNeeded[i]
 	isInExpression := !e.origins.isGone(i) && e.dims[i] > 1
@@ -47,12 +48,8 @@ func (s elimination) eliminate(e *expression, i int) {
 		return
 	}
 
-	// An index in no table is a factor.
 	if tableCount == 0 {
-		d := float64(e.dims[i])
-		e.scale = e.scale.Mul(scaled.FromFloat(d))
-		const noParent = -1
-		e.sumOut(i, noParent, slices.Repeat([]float64{1 / d}, e.dims[i])) // the marginal is uniform
+		e.sumOutFree(i)
 		return
 	}
 
@@ -65,19 +62,19 @@ func (s elimination) eliminate(e *expression, i int) {
 	// Compute P(i | parent), from which the marginal of i can be restored.
 	parent, conditional := -1, []float64(nil)
 	if tableCount == 1 {
-		var isKnown bool
-		if parent, conditional, isKnown = conditionalOf(e.dims, tables[0], i); !isKnown && isNeeded {
+		var canRestore bool
+		if parent, conditional, canRestore = conditionalOf(e.dims, tables[0], i); !canRestore && isNeeded {
 			return
 		}
 	}
 
-	// Compute the table that replaces the others. ok is false if that table would be too large.
-	scope, ok := s.resultScope(e, tables, i)
-	if !ok {
+	// Compute the table that replaces the others. rounding bounds the relative error of its entries.
+	scope, isFree := s.resultScope(e, tables, i)
+	if !isFree {
 		return
 	}
 	data, rounding, ok := sumProduct(e.dims, tables, scope, []int{i}, e.isSigned)
-	if !ok {
+	if !ok { // out of the range of float64, or cancelled
 		return
 	}
 
@@ -86,6 +83,14 @@ func (s elimination) eliminate(e *expression, i int) {
 	}
 	e.sumOut(i, parent, conditional)
 	e.addTable(&table{scope: scope, data: data, ownsData: true, source: mergeSources(tables), hasNewScope: tableCount > 1, err: rounding})
+}
+
+// sumOutFree sums index i out, which is in no table: its dimension is a factor of the scale, and its marginal is uniform.
+func (e *expression) sumOutFree(i int) {
+	d := float64(e.dims[i])
+	e.scale = e.scale.Mul(scaled.FromFloat(d))
+	const noParent = -1
+	e.sumOut(i, noParent, slices.Repeat([]float64{1 / d}, e.dims[i]))
 }
 
 // resultScope returns the scope of the table that replaces tables when index i is summed out of their product: all their indices but i. ok
@@ -126,8 +131,8 @@ func (s elimination) resultScope(e *expression, tables []*table, i int) (scope [
 //
 //	rows[v*d + x] = P(i = x | parent = v) = T[x, v] / Σ_x T[x, v]
 //
-// where i has d values. If t has no other index, parent is −1, and there is one row, of P(i). A row of zeros stays one. ok is false if t
-// has more than two indices, or if the terms of a sum have both signs and cancel.
+// where i has d values. If t has no other index, parent is −1, and there is one row, of P(i). A row of zeros stays a row of zeros. ok is
+// false if t has more than two indices, or if the terms of a sum have both signs and cancel.
 func conditionalOf(dims []int, t *table, i int) (parent int, rows []float64, ok bool) {
 	if len(t.scope) > 2 {
 		return -1, nil, false
@@ -150,7 +155,7 @@ func conditionalOf(dims []int, t *table, i int) (parent int, rows []float64, ok 
 			sum = sum + p
 			absoluteSum = absoluteSum + math.Abs(p)
 		}
-		if absoluteSum > 0 && math.Abs(sum) < wellConditioned*absoluteSum { // too many digits of the sum cancel
+		if absoluteSum > 0 && math.Abs(sum) < wellConditioned*absoluteSum { // the terms cancel: |Σ| is below 1/16 of Σ|·|
 			return -1, nil, false
 		}
 

@@ -97,19 +97,35 @@ func smallestContradiction(ctx context.Context, net *btn.Network, base, added, p
 	return slices.Concat(neededOfFirst, neededOfSecond), err
 }
 
-// isZero reports whether simplification shows net to be 0 after all its parts but the given ones were replaced by ones. For a variable's
-// link only the weights are replaced.
+// isZero reports whether simplification shows net to be 0 after all its parts but the given ones were replaced by ones.
 func isZero(ctx context.Context, net *btn.Network, parts []part) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
 
+	reduced, err := replaceOtherParts(net, parts)
+	if err != nil {
+		return false, err
+	}
+	e, err := lower.Build(ctx, reduced)
+	if err != nil {
+		return false, err
+	}
+	if e.Scale.IsZero() {
+		return true, nil
+	}
+	r, err := Run(ctx, e, Options{NoStructure: true}) // tables are not split
+	return err == nil && r.Report.Zero != nil, err
+}
+
+// replaceOtherParts returns net with ones in place of all its parts but the given ones. For a variable's link only the weights are
+// replaced: its other numbers join the variable to the cores.
+func replaceOtherParts(net *btn.Network, parts []part) (*btn.Network, error) {
 	isKept := map[part]bool{}
 	for _, p := range parts {
 		isKept[p] = true
 	}
 
-	// Replace the other parts by ones.
 	reduced := *net
 	reduced.Links = slices.Clone(net.Links)
 	reduced.Cores = slices.Clone(net.Cores)
@@ -127,20 +143,10 @@ func isZero(ctx context.Context, net *btn.Network, parts []part) (bool, error) {
 			reduced.Links[p.link].T, err = onesTensor(net, net.Links[p.link].Legs)
 		}
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 	}
-
-	// Simplify the network.
-	e, err := lower.Build(ctx, &reduced)
-	if err != nil {
-		return false, err
-	}
-	if e.Scale.IsZero() {
-		return true, nil
-	}
-	r, err := Run(ctx, e, Options{NoStructure: true})
-	return err == nil && r.Report.Zero != nil, err
+	return &reduced, nil
 }
 
 // onesTensor returns a tensor on legs of net that is 1 for all values of the variables. A map A on a leg is applied to the tensor, so the

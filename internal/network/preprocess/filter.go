@@ -19,35 +19,14 @@ type filter struct {
 
 // carryZeros carries the zeros of table n over to the tables that share two or more indices with it. An entry of such a table becomes 0 if
 // table n has only zeros for the values of the common indices at that entry. budget is the number of entries that may still be looked at;
-// it ends after a few tables, and the rest is skipped.
+// it ends after a few tables, and a table that is too large for what is left of it is skipped.
 func (f *filter) carryZeros(e *expression, n int) {
 	t := e.tables[n]
 	if t == nil || t.isFull(e.dims) {
 		return
 	}
 
-	// Find the tables that share two or more indices with table n.
-	for len(f.sharedCount) < len(e.tables) {
-		f.sharedCount = append(f.sharedCount, 0)
-	}
-	var neighbours []int
-	for _, i := range t.scope {
-		for _, u := range e.tablesOf[i] {
-			f.sharedCount[u]++
-			if f.sharedCount[u] == 2 && u != n {
-				neighbours = append(neighbours, u)
-			}
-		}
-	}
-	for _, i := range t.scope {
-		for _, u := range e.tablesOf[i] {
-			f.sharedCount[u] = 0
-		}
-	}
-
-	// Carry the zeros over to them.
-	slices.Sort(neighbours)
-	for _, u := range neighbours {
+	for _, u := range f.tablesSharingTwo(e, n) {
 		neighbour := e.tables[u]
 		nonzeros := len(t.support(e.dims).tuples) / len(t.scope) // tuples has len(t.scope) values for each entry that is not 0
 		f.budget -= nonzeros + len(neighbour.data)
@@ -61,29 +40,79 @@ func (f *filter) carryZeros(e *expression, n int) {
 	}
 }
 
+// tablesSharingTwo returns the tables that share two or more indices with table n, ascending and without n.
+func (f *filter) tablesSharingTwo(e *expression, n int) []int {
+	for len(f.sharedCount) < len(e.tables) {
+		f.sharedCount = append(f.sharedCount, 0)
+	}
+	scope := e.tables[n].scope
+	var sharing []int
+	for _, i := range scope {
+		for _, u := range e.tablesOf[i] {
+			f.sharedCount[u]++
+			if f.sharedCount[u] == 2 && u != n { // at 2, so that u is listed once
+				sharing = append(sharing, u)
+			}
+		}
+	}
+	for _, i := range scope { // back to 0 for the next call
+		for _, u := range e.tablesOf[i] {
+			f.sharedCount[u] = 0
+		}
+	}
+	slices.Sort(sharing)
+	return sharing
+}
+
 // zeroUnsupported sets an entry of t to 0 if the table other has only zeros at the entry's values of the common indices. It returns the
 // number of entries that were not 0 before.
 func (t *table) zeroUnsupported(dims []int, other *table) (removed int) {
-	var common, rest []int // indices of t, with and without other
+	var common, private []int // indices of t that other has, and that it has not
 	for _, i := range t.scope {
 		if slices.Contains(other.scope, i) {
 			common = append(common, i)
 		} else {
-			rest = append(rest, i)
+			private = append(private, i)
 		}
 	}
 
-	// Mark the combinations of common values for which other has an entry that is not 0. They are numbered in row-major order.
-	combinations := 1
-	stride := make([]int, len(other.scope)) // by mode of other; 0 for an index that is not common
-	for k := len(common) - 1; k >= 0; k-- {
-		stride[slices.Index(other.scope, common[k])] = combinations
-		combinations *= dims[common[k]]
+	isPossible, impossibleCount := other.possibleCombinations(dims, common)
+	if impossibleCount == 0 {
+		return 0
 	}
-	isPossible := make([]bool, combinations)
-	impossibleCount := combinations
-	arity := len(other.scope)
-	tuples := other.support(dims).tuples // arity values for each entry that is not 0
+
+	// Set the entries of t at the impossible combinations to 0. An entry is at the sum of two offsets: one for its values of the common
+	// indices, and one for those of its private ones.
+	commonOffsets, privateOffsets := t.offsets(dims, common), t.offsets(dims, private)
+	for combination, base := range commonOffsets {
+		if isPossible[combination] {
+			continue
+		}
+		for _, offset := range privateOffsets {
+			if t.data[base+offset] != 0 {
+				t.ownData() // copies t.data before the first change if another table shares it
+				t.data[base+offset] = 0
+				removed++
+			}
+		}
+	}
+	return removed
+}
+
+// possibleCombinations returns for each combination of values of the given indices of t, in row-major order, whether t has an entry there
+// that is not 0, and the number of combinations without one. t must have a zero: the support of a full table lists no tuples.
+func (t *table) possibleCombinations(dims, indices []int) (isPossible []bool, impossibleCount int) {
+	combinations := 1
+	stride := make([]int, len(t.scope)) // by mode of t: the stride in isPossible; 0 for an index that is not among the given ones
+	for k := len(indices) - 1; k >= 0; k-- {
+		stride[slices.Index(t.scope, indices[k])] = combinations
+		combinations *= dims[indices[k]]
+	}
+
+	isPossible = make([]bool, combinations)
+	impossibleCount = combinations
+	arity := len(t.scope)
+	tuples := t.support(dims).tuples // the values of the indices at each entry that is not 0, arity of them for an entry
 	for begin := 0; begin < len(tuples) && impossibleCount > 0; begin += arity {
 		combination := 0
 		for k, x := range tuples[begin : begin+arity] {
@@ -94,23 +123,5 @@ func (t *table) zeroUnsupported(dims []int, other *table) (removed int) {
 			impossibleCount--
 		}
 	}
-	if impossibleCount == 0 {
-		return 0
-	}
-
-	// Set the entries of all other combinations to 0. An entry of t is at the sum of an offset for its common values and one for the rest.
-	commonOffsets, restOffsets := t.offsets(dims, common), t.offsets(dims, rest)
-	for combination, base := range commonOffsets {
-		if isPossible[combination] {
-			continue
-		}
-		for _, offset := range restOffsets {
-			if t.data[base+offset] != 0 {
-				t.ownData() // copies t.data before the first change if another table shares it
-				t.data[base+offset] = 0
-				removed++
-			}
-		}
-	}
-	return removed
+	return isPossible, impossibleCount
 }

@@ -23,7 +23,7 @@ func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression
 		scale:      original.Scale,
 	}
 
-	// Indices, and whose marginals are needed.
+	// Indices: the marginals of all of them are needed (o.Marginals), or those of o.Keep.
 	e.addIndices(original.Dims, o.Marginals)
 	for _, i := range o.Keep {
 		if i < 0 || i >= len(e.dims) {
@@ -33,38 +33,46 @@ func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression
 		e.origins.isNeeded[i] = true
 	}
 
+	// The scale.
 	if !original.Scale.IsFinite() {
 		return nil, fmt.Errorf("%w: the scale", sumproduct.ErrNotFinite)
 	}
 
-	e.report.Before = countExpression(original)
-	e.isSigned = original.Signed()
 	if original.Scale.IsZero() {
 		const noIndex = -1
 		e.report.Zero = newReason(noIndex, nil) // no table is to blame
 	}
 
-	// Tables. err bounds the relative error of every entry, in units of 2^-53.
-	for n, t := range original.Tables {
-		if p.Over(int64(ruleWork + len(t.Data))) {
-			return nil, p.Err()
-		}
-		if err := original.CheckFinite(n); err != nil {
-			return nil, err
-		}
-
-		err := 0.0 // nothing was rounded
-		switch {
-		case n < len(o.Roundings):
-			err = o.Roundings[n]
-		case t.Rounded && !arePowersOfTwo(t.Data):
-			err = 1 // every entry was rounded once
-		}
-		e.addTable(&table{scope: slices.Clone(t.Scope), data: t.Data, source: &source{number: n}, err: err})
+	e.report.Before = countExpression(original)
+	e.isSigned = original.Signed()
+	if err := e.loadTables(original, o.Roundings, p); err != nil {
+		return nil, err
 	}
-
 	for i := range e.dims {
 		e.agenda.indices.push(i)
 	}
 	return e, nil
+}
+
+// loadTables adds the tables of original to e. It returns an error if an entry is not finite, or if the pace ends. roundings has, for the
+// first tables, a bound on the relative error of every entry, in units of 2^-53.
+func (e *expression) loadTables(original *sumproduct.Expression, roundings []float64, p *pace.Pace) error {
+	for n, t := range original.Tables {
+		if p.Over(int64(ruleWork + len(t.Data))) {
+			return p.Err()
+		}
+		if err := original.CheckFinite(n); err != nil {
+			return err
+		}
+
+		errorBound := 0.0 // nothing was rounded
+		switch {
+		case n < len(roundings):
+			errorBound = roundings[n]
+		case t.Rounded && !arePowersOfTwo(t.Data): // a power of two is exact
+			errorBound = 1 // every entry was rounded once
+		}
+		e.addTable(&table{scope: slices.Clone(t.Scope), data: t.Data, source: &source{number: n}, err: errorBound})
+	}
+	return nil
 }

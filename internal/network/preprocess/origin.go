@@ -22,14 +22,15 @@ type Origin struct {
 //	P(y | v) = Σ_x P(x | v) P(y | x)
 //
 // X has dimX values and Y has dimY. An origin is a function, x = ValueOf[v], or a matrix of probabilities, P(x | v) = Conditional[v*dimX +
-// x]. The result is a function if o and next are functions. If o is neither, the result has no index (−1) and is neither.
+// x], or unknown, with neither list. The result is a function if o and next are functions, and otherwise a matrix. It is unknown, without
+// an index (−1), if o is unknown; next is known.
 func (o Origin) compose(next Origin, dimX, dimY int) Origin {
 	if o.ValueOf != nil && next.ValueOf != nil {
-		from := make([]int, len(o.ValueOf))
+		valueOf := make([]int, len(o.ValueOf))
 		for v, x := range o.ValueOf {
-			from[v] = next.ValueOf[x]
+			valueOf[v] = next.ValueOf[x]
 		}
-		return Origin{Index: o.Index, ValueOf: from}
+		return Origin{Index: o.Index, ValueOf: valueOf}
 	}
 
 	isUnknown := o.ValueOf == nil && o.Conditional == nil
@@ -43,26 +44,29 @@ func (o Origin) compose(next Origin, dimX, dimY int) Origin {
 	}
 	conditional := make([]float64, dimV*dimY)
 	for v := range dimV {
+		row := conditional[v*dimY : (v+1)*dimY] // P(y | v)
+		if o.ValueOf != nil {
+			next.addRow(row, o.ValueOf[v], 1)
+			continue
+		}
 		for x := range dimX {
-			p := 1.0 // P(x | v)
-			if o.ValueOf == nil {
-				p = o.Conditional[v*dimX+x]
-			} else if o.ValueOf[v] != x {
-				continue
-			}
-			if p == 0 {
-				continue
-			}
-			if next.ValueOf != nil {
-				conditional[v*dimY+next.ValueOf[x]] += p
-				continue
-			}
-			for y := range dimY {
-				conditional[v*dimY+y] += float64(p * next.Conditional[x*dimY+y])
-			}
+			next.addRow(row, x, o.Conditional[v*dimX+x])
 		}
 	}
 	return Origin{Index: o.Index, Conditional: conditional}
+}
+
+// addRow adds p · P(y | x) to row[y] for every value y, where o is the origin of Y in X.
+func (o Origin) addRow(row []float64, x int, p float64) {
+	switch {
+	case p == 0: // nothing to add
+	case o.ValueOf != nil: // P(y | x) is 1 for one value y
+		row[o.ValueOf[x]] += p
+	default:
+		for y := range row {
+			row[y] += float64(p * o.Conditional[x*len(row)+y])
+		}
+	}
 }
 
 // origins records what became of the indices, for restoring their marginals. All lists are by index. The values of an index are numbered as
@@ -106,11 +110,11 @@ func (r *origins) recordValues(i int, isAlive []bool) {
 // recordAlias records that index y was removed because index x determines it: if x has its p-th remaining value, y has its f[p]-th. The
 // origin is by values of the given expression, which values lists for every index.
 func (r *origins) recordAlias(y, x int, f []int) {
-	from := slices.Repeat([]int{-1}, r.dims[x]) // −1 for values of x that were removed
+	valueOf := slices.Repeat([]int{-1}, r.dims[x]) // −1 for values of x that were removed
 	for position, value := range r.values[x] {
-		from[value] = r.values[y][f[position]]
+		valueOf[value] = r.values[y][f[position]]
 	}
-	r.recordRemoval(y, Origin{Index: x, ValueOf: from})
+	r.recordRemoval(y, Origin{Index: x, ValueOf: valueOf})
 }
 
 // recordSum records that index i was summed out. conditional has a row P(i | parent), over the remaining values of i, for every remaining

@@ -139,23 +139,23 @@ func reduce(e *expression, o Options, p *pace.Pace) {
 	agenda := &e.agenda
 	for e.report.Zero == nil && !p.Over(ruleWork) {
 		switch { // by cost, the cheapest rule first
-		case agenda.zeros.len() > 0:
+		case agenda.zeros.len() > 0: // remove values that meet only zeros
 			domains.propagate()
-		case agenda.merges.len() > 0:
+		case agenda.merges.len() > 0: // replace an index that is a function of another one, or multiply the table into a larger one
 			n := agenda.merges.pop()
 			if hasAlias := findAlias(e, n); !hasAlias {
 				merge(e, n, sums)
 			}
-		case agenda.indices.len() > 0:
+		case agenda.indices.len() > 0: // sum an index out
 			sums.eliminate(e, agenda.indices.pop())
-		case agenda.splits.len() > 0:
+		case agenda.splits.len() > 0: // write the table as a product
 			n := agenda.splits.pop()
 			if hasFactor := factorOut(e, n); !hasFactor && !o.NoStructure {
 				splitPair(e, n)
 			}
-		case agenda.filters.len() > 0:
+		case agenda.filters.len() > 0: // carry zeros over to other tables
 			zeroFilter.carryZeros(e, agenda.filters.pop())
-		case agenda.probes.len() > 0:
+		case agenda.probes.len() > 0: // assume the values of an index in turn
 			prober.probe(agenda.probes.pop())
 		default:
 			return

@@ -20,9 +20,9 @@ type prober struct {
 }
 
 // probe assumes every value of index i in turn and finds out which values of other indices meet only zeros then. A value of i fails if
-// some index has no value left under it. Then probe removes the values of i that failed, and values of other indices that are removed
-// under all values of i that did not fail. If there are none, it looks for followers: indices that have one value left under every value
-// of i. It replaces the first follower for which no table becomes larger by a function of i.
+// some index has no value left under it. Then probe removes two kinds of values: those of i that failed, and those of other indices that
+// meet only zeros under every value of i that did not fail. If there are none, it looks for followers: indices that have one value left
+// under every value of i. It replaces the first follower for which no table becomes larger by a function of i.
 func (p *prober) probe(i int) {
 	d := p.domains
 	e := d.expression
@@ -32,29 +32,9 @@ func (p *prober) probe(i int) {
 	readBefore := d.entriesRead
 	p.common.reserve(len(e.dims))
 	defer p.common.reset()
-
-	var failed []position // values of i that failed
-	for x := range e.dims[i] {
-		if d.pace.Over(0) {
-			return
-		}
-		p.assume(i, x)
-		if d.emptyIndex >= 0 { // an index has no value left
-			failed = append(failed, position{i, x})
-			d.undo()
-			continue
-		}
-
-		// The trail has the values that are removed under x. An index with one value left may be a follower if all earlier x failed.
-		isFirstPossible := len(failed) == x
-		for _, removal := range d.trail {
-			if removal.index != i {
-				mayFollow := isFirstPossible && d.aliveCount[removal.index] == 1
-				p.common.addRemoval(removal, mayFollow)
-			}
-		}
-		p.common.updateFollowers(d, x)
-		d.undo()
+	failed, ok := p.assumeEach(i)
+	if !ok {
+		return // the pace has ended
 	}
 	p.budget -= d.entriesRead - readBefore // the budget is a number of entries to look at
 
@@ -70,6 +50,37 @@ func (p *prober) probe(i int) {
 	if follower >= 0 {
 		e.replaceIndex(follower, i, slices.Clone(p.common.followerValue[follower][:e.dims[i]]))
 	}
+}
+
+// assumeEach assumes each value of index i in turn. It returns the values that failed, under which some index has no value left, and
+// records in p.common what follows from every other value. ok is false if the pace ends.
+func (p *prober) assumeEach(i int) (failed []position, ok bool) {
+	d := p.domains
+	for x := range d.expression.dims[i] {
+		if d.pace.Over(0) {
+			return nil, false
+		}
+		p.assume(i, x)
+		hasFailed := d.emptyIndex >= 0 // an index has no value left
+		if hasFailed {
+			failed = append(failed, position{i, x})
+			d.undo()
+			continue
+		}
+
+		// The trail has the values that are removed under x. A follower has one value left under every value of i that did not fail, so it
+		// is already found under the first of them.
+		isFirst := len(failed) == x // all values before x failed
+		for _, removal := range d.trail {
+			if removal.index != i {
+				mayFollow := isFirst && d.aliveCount[removal.index] == 1
+				p.common.addRemoval(removal, mayFollow)
+			}
+		}
+		p.common.updateFollowers(d, x)
+		d.undo()
+	}
+	return failed, true
 }
 
 // assume removes all values of index i but x, and then all values that meet only zeros as a consequence. The trail of the domains records

@@ -49,8 +49,8 @@ func multiplyEntries(a, b []float64, shape, strides []int) (data []float64, ok b
 //	data[o] = Σ_s Π_k tables[k][o, s]
 //
 // out and sum together are all indices of the tables. isSigned tells that entries may be below 0. err bounds the relative error of the
-// result, in units of 2^-53. ok is false in two cases: a product that is not 0 is tiny or infinite, or becomes so on the way; or terms of
-// both signs cancel, although they were rounded, so that the error bound becomes too large.
+// result, in units of 2^-53. ok is false in two cases: a product that is not 0 is tiny (below 2^-1000) or infinite, or the product of its
+// first factors is; or terms of both signs cancel, although they were rounded, so that the error bound becomes too large.
 func sumProduct(
 	dims []int, tables []*table, out, sum []int, isSigned bool,
 ) (data []float64, err float64, ok bool) {
@@ -65,27 +65,13 @@ func sumProduct(
 	walk := sumproduct.NewWalk(dims, append(slices.Clone(out), sum...), scopes...)
 	termCount := sumproduct.Size(dims, sum) // of each entry of the result
 	data = make([]float64, sumproduct.Size(dims, out))
-	errors := sumErrors{factorErr: err, roundings: float64(len(tables) - 1 + termCount), isSigned: isSigned}
+	roundings := len(tables) - 1 + termCount // of an entry: one for each multiplication of a term and one for each term added
+	errors := sumErrors{factorErr: err, roundings: float64(roundings), isSigned: isSigned}
 	for o := range data {
 		terms := termSum{isRounded: err > 0}
-		total := 0.0
-		for range termCount {
-			p, smallest := 1.0, 1.0 // smallest is the least absolute value of p on the way
-			for k, f := range factors {
-				p = float64(p * f[walk.Position[k]])
-				smallest = min(smallest, math.Abs(p))
-			}
-			isOutOfRange := smallest < tiny || p-p != 0 // p−p is NaN for an infinite p
-			// A product that is 0 because a factor is 0 is exact.
-			if isOutOfRange && (p != 0 || !hasZeroFactor(factors, walk.Position)) {
-				return nil, 0, false
-			}
-
-			if isSigned {
-				terms.addTerm(factors, walk.Position, total, p)
-			}
-			total += p
-			walk.Next()
+		total, isInRange := sumTerms(walk, factors, termCount, isSigned, &terms)
+		if !isInRange {
+			return nil, 0, false
 		}
 
 		// Exact factors whose terms cancel are summed once more, rounded once.
@@ -99,12 +85,44 @@ func sumProduct(
 		}
 
 		data[o] = total
-		isFinite := total-total == 0
+		isFinite := total-total == 0 // the difference is NaN for an infinite total
 		if !isFinite || !errors.addSum(&terms, total) {
 			return nil, 0, false
 		}
 	}
 	return data, errors.errorBound(), true
+}
+
+// sumTerms returns the sum of the products of the factors at the next termCount positions of walk. If isSigned, it records in terms what is
+// lost by rounding and cancellation. isInRange is false if a product is out of range (multiplyFactors).
+func sumTerms(walk *sumproduct.Walk, factors [][]float64, termCount int, isSigned bool, terms *termSum) (total float64, isInRange bool) {
+	for range termCount {
+		term, isInRange := multiplyFactors(factors, walk.Position)
+		if !isInRange {
+			return 0, false
+		}
+		if isSigned {
+			terms.addTerm(factors, walk.Position, total, term)
+		}
+		total += term
+		walk.Next()
+	}
+	return total, true
+}
+
+// multiplyFactors returns the product of factors[k][positions[k]] over all k, from the first to the last. isInRange is false if the product
+// or that of the first few factors is tiny or infinite; but a product that is 0 because a factor is 0 is exact, and in range.
+func multiplyFactors(factors [][]float64, positions []int) (product float64, isInRange bool) {
+	product, smallest := 1.0, 1.0 // smallest is the least absolute value that product has had
+	for k, f := range factors {
+		product = float64(product * f[positions[k]])
+		smallest = min(smallest, math.Abs(product))
+	}
+	isInfinite := product-product != 0 // infinite or NaN: the difference is NaN
+	if smallest < tiny || isInfinite {
+		return product, product == 0 && hasZeroFactor(factors, positions)
+	}
+	return product, true
 }
 
 // hasZeroFactor reports whether factors[k][positions[k]] is 0 for some k.

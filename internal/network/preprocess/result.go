@@ -84,22 +84,9 @@ func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 	}
 	o := r.Origin[i]
 	d := r.dims[i]
-	originDim := len(o.ValueOf) // number of values of the index from which i follows
-	if o.ValueOf == nil {
-		originDim = len(o.Conditional) / d
-	}
-
-	// The marginal of that index.
-	originMarginal := []float64{1}
-	switch {
-	case originDim == 0:
-		return nil, fmt.Errorf("%w: index %d", ErrSummedOut, i)
-	case originDim == 1: // its one value has probability 1
-	case o.Index >= len(marginals) || len(marginals[o.Index]) != originDim:
-		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries",
-			sumproduct.ErrExpression, i, o.Index, originDim)
-	default:
-		originMarginal = marginals[o.Index]
+	originMarginal, err := r.originMarginal(i, marginals)
+	if err != nil {
+		return nil, err
 	}
 
 	// P(x) = Σ_v P(v) P(x | v), where P(x | v) is Conditional[v*d + x], or 1 for x = ValueOf[v].
@@ -116,10 +103,30 @@ func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 	return marginal, nil
 }
 
+// originMarginal returns the marginal of the index from which index i of the given expression follows, one of marginals. If that index has
+// one value, its marginal is 1 and need not be given.
+func (r *Result) originMarginal(i int, marginals [][]float64) ([]float64, error) {
+	o := r.Origin[i]
+	originDim := len(o.ValueOf) // number of values of the index from which i follows
+	if o.ValueOf == nil {
+		originDim = len(o.Conditional) / r.dims[i]
+	}
+	switch {
+	case originDim == 0: // neither ValueOf nor Conditional is known
+		return nil, fmt.Errorf("%w: index %d", ErrSummedOut, i)
+	case originDim == 1:
+		return []float64{1}, nil
+	case o.Index >= len(marginals) || len(marginals[o.Index]) != originDim:
+		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries",
+			sumproduct.ErrExpression, i, o.Index, originDim)
+	}
+	return marginals[o.Index], nil
+}
+
 // connectedTables returns the tables of e by connected component: tables that share an index are in one. Components are in the order of
 // their first tables, and tables ascending. A table without indices is a component of its own. Linear time.
 func connectedTables(e *sumproduct.Expression) [][]int {
-	// Union-find over the indices: find returns the representative of an index's component.
+	// Union-find over the indices: find returns the representative of an index's component, the index that stands for all of them.
 	parent := sequence(len(e.Dims))
 	find := func(i int) int {
 		for parent[i] != i {

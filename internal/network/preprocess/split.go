@@ -69,8 +69,8 @@ func (t *table) vectorFactor(dims []int, k int) (u, quotient []float64, isExact,
 		return nil, nil, false, false
 	}
 
-	// u is the line through the largest entry, divided by it.
-	pivotX := pivot / stride % d
+	// u is the line along x through the largest entry, the pivot, divided by the pivot.
+	pivotX := pivot / stride % d // the value of x at the pivot
 	u = make([]float64, d)
 	for x := range u {
 		u[x] = t.data[pivot+(x-pivotX)*stride] / t.data[pivot]
@@ -131,12 +131,15 @@ func splitPair(e *expression, n int) bool {
 	return false
 }
 
-// pairFactors returns tables A(x, others) and B(y, others) whose product is t, where x and y are the indices at positions modeX < modeY of
-// its scope. For every combination of values of the others, t is a matrix over x and y, which must have rank one. ok is false if one has a
-// higher rank, if A and B together are larger than t, or if an entry of B would be tiny.
+// pairFactors returns tables A(x, others) and B(y, others) whose product is t. x and y are the indices at positions modeX < modeY of its
+// scope, and others are its other indices. For every combination of values of the others, t is a matrix over x and y, which must have rank
+// one: it is the line along x through an entry, the pivot, times the line along y through the pivot, divided by the pivot. The lines along
+// x make A, and the divided lines along y make B. ok is false if a matrix has a higher rank, if A and B together are larger than t, or if
+// an entry of B would be tiny (below 2^-1000).
 func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table, ok bool) {
 	dimX, dimY := dims[t.scope[modeX]], dims[t.scope[modeY]]
-	if len(t.scope) < 3 || dimX+dimY > dimX*dimY {
+	isLarger := dimX+dimY > dimX*dimY // the entries of A and B against those of t, for each combination of the others
+	if len(t.scope) < 3 || isLarger { // a table of two indices is split by factorOut
 		return nil, nil, false
 	}
 
@@ -149,18 +152,17 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 		}
 	}
 
-	// Find the pivot, the largest entry, of every matrix, and test its rank. Entry (x, y) of matrix r is at bases[r] + x·strideX +
-	// y·strideY.
+	// Entry (x, y) of matrix r is at bases[r] + x·strideX + y·strideY.
 	bases := t.offsets(dims, others)
-	pivotX := make([]int, len(bases))
-	pivotY := make([]int, len(bases))
+	pivots := make([]pivot, len(bases))
 	for r, base := range bases {
-		if pivotX[r], pivotY[r], ok = rankOnePivot(t.data[base:], dimX, strideX, dimY, strideY); !ok {
+		var hasRankOne bool
+		if pivots[r], hasRankOne = rankOnePivot(t.data[base:], dimX, strideX, dimY, strideY); !hasRankOne {
 			return nil, nil, false
 		}
 	}
 
-	err := t.factorError(2)
+	err := t.factorError(2) // of the entries of A and of B
 	tableA = &table{scope: t.scopeWithout(modeY), ownsData: true, source: t.source, hasNewScope: true, err: err}
 	tableB = &table{scope: t.scopeWithout(modeX), ownsData: true, source: t.source, hasNewScope: true, err: err}
 	tableA.data = make([]float64, len(t.data)/dimY)
@@ -170,18 +172,19 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 	basesA := tableA.offsets(dims, others)
 	basesB := tableB.offsets(dims, others)
 
-	// A is the line along x through the pivot, B the line along y through it, divided by the pivot.
 	for r, base := range bases {
-		pivot := t.data[base+pivotX[r]*strideX+pivotY[r]*strideY]
+		lineX := base + pivots[r].y*strideY // of the first entry of the line along x through the pivot
+		lineY := base + pivots[r].x*strideX // of the first entry of the line along y
 		for x := range dimX {
-			tableA.data[basesA[r]+x*strideA] = t.data[base+x*strideX+pivotY[r]*strideY]
+			tableA.data[basesA[r]+x*strideA] = t.data[lineX+x*strideX]
 		}
+		pivotEntry := t.data[lineX+pivots[r].x*strideX]
 		for y := range dimY {
-			entry := t.data[base+pivotX[r]*strideX+y*strideY]
+			entry := t.data[lineY+y*strideY]
 			if entry == 0 { // also for a matrix of zeros, whose pivot is 0
 				continue
 			}
-			quotient := entry / pivot
+			quotient := entry / pivotEntry
 			if math.Abs(quotient) < tiny {
 				return nil, nil, false
 			}
@@ -191,31 +194,34 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 	return tableA, tableB, true
 }
 
-// rankOnePivot returns the position of the largest entry of a matrix m, its pivot. Entry (x, y) is m[x*strideX + y*strideY]. ok is true if
-// the matrix has rank one within rounding, or is 0: every entry is the product of the entry of the pivot's column in its row and the entry
-// of the pivot's row in its column, divided by the pivot.
-func rankOnePivot(m []float64, dimX, strideX, dimY, strideY int) (pivotX, pivotY int, ok bool) {
+// pivot is the position of the largest entry of a matrix over x and y.
+type pivot struct{ x, y int }
+
+// rankOnePivot returns the pivot of a matrix m. Entry (x, y) is m[x*strideX + y*strideY]. ok is true if the matrix has rank one within
+// rounding, or is 0: every entry is the product of the entry of the pivot's column in its row and the entry of the pivot's row in its
+// column, divided by the pivot.
+func rankOnePivot(m []float64, dimX, strideX, dimY, strideY int) (p pivot, ok bool) {
 	largest := 0.0
 	for x := range dimX {
 		for y := range dimY {
 			if size := math.Abs(m[x*strideX+y*strideY]); size > largest {
 				largest = size
-				pivotX, pivotY = x, y
+				p = pivot{x, y}
 			}
 		}
 	}
 	if largest == 0 {
-		return 0, 0, true
+		return pivot{}, true
 	}
 
-	pivot := m[pivotX*strideX+pivotY*strideY]
+	pivotEntry := m[p.x*strideX+p.y*strideY]
 	for x := range dimX {
-		factor := m[x*strideX+pivotY*strideY] / pivot
+		factor := m[x*strideX+p.y*strideY] / pivotEntry
 		for y := range dimY {
-			if !equals(m[x*strideX+y*strideY], factor, m[pivotX*strideX+y*strideY]) {
-				return 0, 0, false
+			if !equals(m[x*strideX+y*strideY], factor, m[p.x*strideX+y*strideY]) {
+				return pivot{}, false
 			}
 		}
 	}
-	return pivotX, pivotY, true
+	return p, true
 }

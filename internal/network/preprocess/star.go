@@ -85,12 +85,12 @@ func isAccurate(cp *tensor.CP, data []float64) bool {
 		count.Vectors = append(count.Vectors, nonzeroPattern(vectors))
 	}
 	var entries [3][]float64
-	for form, t := range []*tensor.CP{cp, absolute, count} {
+	for k, t := range []*tensor.CP{cp, absolute, count} {
 		dense, err := tensor.ToDense(t, len(data))
-		if err != nil {
+		if err != nil { // entries that float64 does not hold
 			return false
 		}
-		entries[form] = dense.Data
+		entries[k] = dense.Data
 	}
 
 	sums, absoluteSums, termCounts := entries[0], entries[1], entries[2]

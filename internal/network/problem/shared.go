@@ -47,21 +47,12 @@ func (s *Shared) problem(
 		o.Memory = query.DefaultMemory
 	}
 
-	// The last problem, if it was made for the same request.
-	if s != nil {
-		s.mu.Lock()
-		last := s.last
-		if last != nil && last.request.base == base && last.Options == o && isSameList(last.Messages, messages) &&
-			isEqualEvidence(last.request.evidence, evidence) {
-			s.mu.Unlock()
-			return last, nil
-		}
-		s.last = nil // before another one is made: two large ones may not fit
-		s.mu.Unlock()
+	request := problemRequest{base, evidence} // as given: UnderEvidence below may replace base and evidence
+	if last := s.takeLast(request, messages, o); last != nil {
+		return last, nil
 	}
-
-	request := problemRequest{base, evidence} // as given; UnderEvidence may replace base and evidence by others with likelihood tensors
 	if net == nil {
+		// If likelihoods times weights leave the range of float64, base gets the likelihoods as tensors, and evidence keeps the rest.
 		var err error
 		if base, evidence, net, err = base.UnderEvidence(evidence); err != nil {
 			return nil, err
@@ -87,6 +78,22 @@ func (s *Shared) problem(
 		s.mu.Unlock()
 	}
 	return p, nil
+}
+
+// takeLast returns the last problem if it was made for the same request, messages and options. Otherwise it returns nil, and forgets the
+// last problem: the caller will make another one, and two large ones may not fit the memory.
+func (s *Shared) takeLast(request problemRequest, messages []float64, o Options) *Problem {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := s.last; last != nil && last.request.base == request.base && last.Options == o && isSameList(last.Messages, messages) &&
+		isEqualEvidence(last.request.evidence, request.evidence) {
+		return last
+	}
+	s.last = nil
+	return nil
 }
 
 // Drop forgets the last problem, all forms and all parts that are kept in s. It does nothing if s is nil.

@@ -41,7 +41,7 @@ func (b *builder) addFactors(ctx context.Context) error {
 
 		// The tensor is t · 2^exp.
 		t, exp, err := reparameterise(f.Table, inverses)
-		if errors.Is(err, tensor.ErrUnsupportedMap) { // f.Table is symmetric, so exp is 0
+		if errors.Is(err, tensor.ErrUnsupportedMap) { // f.Table is symmetric, so exp is 0: it was not moved into a safe range
 			t = f.Table
 			for k := range maps {
 				maps[k] = btn.Identity()
@@ -200,14 +200,14 @@ func (b *builder) mapsOf(j int, f factorgraph.Factor) (maps []btn.Map, inverses 
 func (b *builder) mapOf(d int, given GivenMap) (mapWithInverse, error) {
 	switch b.options.Maps {
 	case query.MapOrthogonal: // one for each dimension, so that equal maps are the same slice
-		if known, ok := b.orthogonalMaps[d]; ok {
-			return known, nil
+		if cached, ok := b.orthogonalMaps[d]; ok {
+			return cached, nil
 		}
 		m, err := withInverse(btn.Orthogonal(d), d)
 		if b.orthogonalMaps == nil {
 			b.orthogonalMaps = map[int]mapWithInverse{}
 		}
-		b.orthogonalMaps[d] = m
+		b.orthogonalMaps[d] = m // also after an error, with which the whole build ends
 		return m, err
 	case query.MapGiven, query.MapBP:
 		m := btn.Map{Kind: b.options.Maps, A: given.A}

@@ -27,17 +27,7 @@ type Unary struct {
 // number, Scale. A factor of order one that weights cannot take without loss (multiplyIntoWeights) stays a factor, marked in isSeparate.
 // Errors wrap btn.ErrRange. Cost: linear in the entries of those factors.
 func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
-	// The weights of every variable begin with 1.
-	numbers := make([][]scaled.Number, len(m.Domains)) // by variable and value
-	var slab arena.Slab[scaled.Number]
-	for i, d := range m.Domains {
-		numbers[i] = slab.Make(d)
-		for x := range numbers[i] {
-			numbers[i][x] = scaled.One
-		}
-	}
-
-	// Multiply the factors into them.
+	numbers := unitNumbers(m.Domains) // the weights, by variable and value
 	u := &Unary{Weights: make([][]float64, len(numbers)), Scale: scaled.One}
 	hasNegative := slices.ContainsFunc(m.Factors, func(f factorgraph.Factor) bool {
 		return tensor.Signed(f.Table)
@@ -57,7 +47,7 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 		}
 	}
 
-	// Write them as float64; powers of two go into the scale.
+	// Write the weights as float64; powers of two go into the scale.
 	for i := range numbers {
 		w, exp, err := btn.FitWeights(numbers[i])
 		if err != nil {
@@ -68,6 +58,19 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 	}
 
 	return u, nil
+}
+
+// unitNumbers returns a list of ones for each variable, with one entry for each value.
+func unitNumbers(domains []int) [][]scaled.Number {
+	numbers := make([][]scaled.Number, len(domains))
+	var slab arena.Slab[scaled.Number]
+	for i, d := range domains {
+		numbers[i] = slab.Make(d)
+		for x := range numbers[i] {
+			numbers[i][x] = scaled.One
+		}
+	}
+	return numbers
 }
 
 // multiplyIntoWeights multiplies the weights w of a variable by a table over that variable, in place. It returns false, and leaves w as it

@@ -38,34 +38,47 @@ func NewChain(t *tensor.CP) (c *Chain, ok bool) {
 		}
 	}
 
-	// A parity: the state is the parity of the values read so far. The last table is 0 for one parity, and for the other one twice the
-	// weight of a term, since the two terms are equal there.
-	if c.parity, ok = NewParity(t.Weights, c.vectors); ok {
-		for k := range t.Shape {
-			c.Modes = append(c.Modes, k)
-		}
-		c.States, c.Functional = 2, true
-		c.Final = make([]scaled.Number, 2)
-		accepted := 0
-		if c.parity.Odd {
-			accepted = 1
-		}
-		c.Final[accepted] = scaled.FromFloat(t.Weights[c.parity.Plain]).Mul(scaled.FromFloat(2))
+	if parity, ok := NewParity(t.Weights, c.vectors); ok {
+		c.setParity(parity, t.Weights[parity.Plain])
 		return c, true
 	}
-
-	// A ladder: the state is the maximum of the levels so far.
-	if c.ladder, ok = NewLadder(t.Shape, t.Weights, c.vectors); !ok {
+	ladder, ok := NewLadder(t.Shape, t.Weights, c.vectors)
+	if !ok {
 		return nil, false
 	}
-	c.Modes, c.Effect = c.ladder.Modes, c.ladder.Effect
-	c.States, c.Final = len(c.ladder.Order), c.ladder.Coefficients
-	c.Functional = !slices.ContainsFunc(c.Modes, func(k int) bool { return !c.ladder.Deterministic(k) })
+	c.setLadder(ladder)
 	return c, true
 }
 
-// Step returns the weight with which value x of a mode leads from one state to another. The state of a parity changes if and only if the
-// value flips the parity: then, and if neither happens, the weight is the entry of the plain term; otherwise it is 0.
+// setParity makes c the chain of a parity, a sum of two terms that are equal up to signs. The state is the parity of the values read so
+// far. For one final parity the terms are opposite and the tensor is 0; for the other, the accepted one, they are equal. Their common value
+// is the given weight of the plain term times the numbers that the steps multiply, so Final is twice this weight.
+func (c *Chain) setParity(parity *Parity, weight float64) {
+	c.parity = parity
+	for k := range c.vectors {
+		c.Modes = append(c.Modes, k)
+	}
+	c.States, c.Functional = 2, true
+	c.Final = make([]scaled.Number, 2)
+	accepted := 0
+	if parity.Odd {
+		accepted = 1
+	}
+	c.Final[accepted] = scaled.FromFloat(weight).Mul(scaled.FromFloat(2))
+}
+
+// setLadder makes c the chain of a ladder. Each value that is read has a level, a position in the order of the terms, and the state is the
+// maximum of the levels so far.
+func (c *Chain) setLadder(ladder *Ladder) {
+	c.ladder = ladder
+	c.Modes, c.Effect = ladder.Modes, ladder.Effect
+	c.States, c.Final = len(ladder.Order), ladder.Coefficients
+	c.Functional = !slices.ContainsFunc(c.Modes, func(k int) bool { return !ladder.Deterministic(k) })
+}
+
+// Step returns the weight with which value x of a mode leads from one state to another. In the chain of a parity a value that flips the
+// parity leads to the other state, and any other value to the same state. The weight of that step is the value's entry in the plain term,
+// the one without negative numbers; the weight of the other step is 0.
 func (c *Chain) Step(mode, x, from, to int) float64 {
 	if c.parity == nil {
 		return c.ladder.StepWeight(mode, x, from, to)

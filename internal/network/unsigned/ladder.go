@@ -35,8 +35,9 @@ type Ladder struct {
 
 // NewLadder returns the tensor Σ_t weights[t] Π_k vectors[k][t][x_k] as a ladder: its terms t in an order in which the entries of no
 // vector decrease. dims[k] is the number of values of x_k. Vectors with entries below 0 are allowed on one mode, the effect, whose entries
-// are taken as coefficients and need no order. ok is false if there is no such order, if a coefficient of the ladder is below 0, or if
-// there are more than maxTerms terms. Cost: the square of the number of terms, times their entries.
+// are taken as coefficients and need no order. ok is false if there is no such order, if a coefficient of the ladder is below 0, if there
+// is no mode but the effect, or if there are fewer than 2 or more than maxTerms terms. Cost: the square of the number of terms, times their
+// entries.
 func NewLadder(dims []int, weights []float64, vectors [][][]float64) (l *Ladder, ok bool) {
 	if len(weights) > maxTerms || len(weights) < 2 {
 		return nil, false
@@ -58,8 +59,16 @@ func NewLadder(dims []int, weights []float64, vectors [][][]float64) (l *Ladder,
 		return nil, false
 	}
 
-	// Insertion sort by a partial order; the next loop checks whether all terms are in order.
-	for t := range weights {
+	if hasOrder := l.sortTerms(); !hasOrder {
+		return nil, false
+	}
+	return l, l.sumCoefficients() // it sets the coefficients, and returns false if one is below 0
+}
+
+// sortTerms sets Order to the terms in an order in which the entries of no vector decrease. It returns false if there is none.
+func (l *Ladder) sortTerms() (hasOrder bool) {
+	// Insertion sort: t goes before the first term that is nowhere smaller. Two terms may be in neither order, so the result is checked.
+	for t := range l.weights {
 		position := slices.IndexFunc(l.Order, func(u int) bool { return l.isNeverAbove(t, u) })
 		if position < 0 {
 			position = len(l.Order)
@@ -68,10 +77,10 @@ func NewLadder(dims []int, weights []float64, vectors [][][]float64) (l *Ladder,
 	}
 	for i := range l.Order[1:] {
 		if !l.isNeverAbove(l.Order[i], l.Order[i+1]) {
-			return nil, false
+			return false
 		}
 	}
-	return l, l.sumCoefficients() // it sets the coefficients, and returns false if one is below 0
+	return true
 }
 
 // hasNegative reports whether an entry of v is below 0.
@@ -153,12 +162,12 @@ func (l *Ladder) StepWeight(k, x, from, to int) float64 {
 }
 
 // Deterministic reports whether every value of mode k has at most one level with a weight other than 0: then the value decides the level.
-// A level is a position in l.Order.
+// A level is a position in l.Order. Its weight is that of a step from the lowest level to it.
 func (l *Ladder) Deterministic(k int) bool {
 	for x := range l.dims[k] {
 		levelCount := 0
 		for m := range l.Order {
-			lowest := 0 // no maximum yet
+			const lowest = 0
 			if l.StepWeight(k, x, lowest, m) != 0 {
 				levelCount++
 			}

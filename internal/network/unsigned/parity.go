@@ -30,7 +30,7 @@ func NewParity(weights []float64, vectors [][][]float64) (p *Parity, ok bool) {
 		return nil, false
 	}
 
-	// Compare the other term with it.
+	// Compare the signed term with it.
 	signedTerm := 1 - p.Plain
 	p.Odd = weights[signedTerm] < 0
 	for k, v := range vectors {
