@@ -16,14 +16,7 @@ func (s *simplifier) subsume() bool {
 
 	// List all clauses under their literals.
 	all := &occurrences{s: s, clausesOf: make([][]int32, 2*s.f.Atoms()), signatures: make([]uint64, 0, len(s.prop.clauses))}
-	var queue []int32
-	for n, c := range s.prop.clauses {
-		all.signatures = append(all.signatures, 0)
-		if !s.prop.removed[n] {
-			all.add(int32(n), c)
-			queue = append(queue, int32(n))
-		}
-	}
+	queue := all.addNew()
 	slices.SortStableFunc(queue, func(m, n int32) int { return cmp.Compare(len(s.prop.clauses[m]), len(s.prop.clauses[n])) })
 
 	hasFound := false
@@ -37,23 +30,27 @@ func (s *simplifier) subsume() bool {
 		c := slices.Clone(s.prop.clauses[n])
 		hasFound = all.reduceSupersets(n, c, noFlip) || hasFound
 		for k := range c { // with c[k] replaced by its opposite
-			clausesBefore := len(s.prop.clauses)
-			if all.reduceSupersets(n, c, k) {
-				hasFound = true
-			}
-			for m := clausesBefore; m < len(s.prop.clauses); m++ { // the clauses that became shorter
-				all.signatures = append(all.signatures, 0)
-				if !s.prop.removed[m] {
-					all.add(int32(m), s.prop.clauses[m])
-					queue = append(queue, int32(m))
-				}
-			}
+			hasFound = all.reduceSupersets(n, c, k) || hasFound
+			queue = append(queue, all.addNew()...) // the clauses that became shorter
 			if s.prop.removed[n] || s.prop.IsContradictory {
 				break
 			}
 		}
 	}
 	return hasFound
+}
+
+// addNew lists the clauses that the propagator has got since the last call under their literals. It returns those that are not removed.
+func (o *occurrences) addNew() (added []int32) {
+	clauses := o.s.prop.clauses
+	for n := len(o.signatures); n < len(clauses); n++ {
+		o.signatures = append(o.signatures, 0) // add computes it
+		if !o.s.prop.removed[n] {
+			o.add(int32(n), clauses[n])
+			added = append(added, int32(n))
+		}
+	}
+	return added
 }
 
 // occurrences lists the clauses of each literal. A clause has a signature, a set of 64 bits with one bit for each literal: a clause can
@@ -92,10 +89,10 @@ const noFlip = -1
 
 // reduceSupersets uses clause n, whose literals are c, to reduce other clauses, and reports whether it has reduced any. If flip is
 // noFlip, it removes the clauses that contain all of c: they follow from c. Otherwise it looks for clauses that contain c with c[flip]
-// replaced by its opposite, and removes that opposite from them: resolution with c allows that. Signatures are sets of literals, hashed
-// to 64 bits.
+// replaced by its opposite, and removes that opposite from them: such a clause and c together imply what remains of it (resolution). The
+// signature of a clause is the set of its literals, hashed to 64 bits.
 func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
-	// The literals to look for, in canonical form, and which of them has the fewest clauses.
+	// The literals to look for, in canonical form (one for all with the same meaning), and which of them is in the fewest clauses.
 	s := o.s
 	want := slices.Clone(c)
 	rarest := -1
@@ -114,11 +111,12 @@ func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 		return false
 	}
 
-	// Its clauses that contain all of want. Signatures rule out most of the others.
+	// Look through the clauses of that literal for those that contain all of want. Signatures rule out most of the others.
 	hasFound := false
 	for _, m := range o.clausesOf[want[rarest]] {
 		s.prop.Work++
-		mayContain := signature&^o.signatures[m] == 0 && len(s.prop.clauses[m]) >= len(want)
+		isSubset := signature&^o.signatures[m] == 0 // clause m has all bits of want's signature
+		mayContain := isSubset && len(s.prop.clauses[m]) >= len(want)
 		if m == n || s.prop.removed[m] || !mayContain || !o.contains(m, want) {
 			continue
 		}
@@ -133,7 +131,7 @@ func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 				shorter = append(shorter, l)
 			}
 		}
-		s.prop.replace(int(m), shorter)
+		s.prop.replace(int(m), shorter) // removes m: shorter gets a number of its own
 	}
 	return hasFound
 }
