@@ -306,58 +306,76 @@ func (s *solver) searchDepthFirst(
 	path []decision, limit, workEnd int64, addUnsearched func(path []decision, bound int64),
 ) (isComplete bool) {
 	depth := len(s.marks)
-	undecided := s.openDecisions[:0] // decisions whose opposites are not searched, the last one at the end
-	backtracksLeft, isConsistent := limit, true
-	for addUnsearched != nil || !s.stopped && s.work <= workEnd {
-		if isConsistent {
-			switch {
-			case s.stopped:
-				addUnsearched(path, s.lowerBound())
-			case s.cells[s.openCountCell] == 0:
-				s.takeLeaf()
-			default: // go down
-				first, opposite := s.chooseDecision()
-				undecided = append(undecided, openDecision{len(path), s.lowerBound(), opposite})
-				path = append(path, first)
-				s.push()
-				s.stats.Nodes++
-				isConsistent = s.apply(first) && s.propagate()
+	t := depthFirst{solver: s, path: path, undecided: s.openDecisions[:0], backtracksLeft: limit, addUnsearched: addUnsearched}
+	isToSearch, isOver := true, false // isToSearch: the present node is consistent, and was not searched
+	for !isOver && (addUnsearched != nil || !s.stopped && s.work <= workEnd) {
+		if isToSearch {
+			if isLeaf := s.cells[s.openCountCell] == 0; !isLeaf && !s.stopped {
+				isToSearch = t.goDown()
 				continue
 			}
-			isConsistent = false // nothing is left to search below this node
+			if s.stopped { // with addUnsearched, since the loop has ended without it
+				addUnsearched(t.path, s.lowerBound())
+			} else {
+				s.takeLeaf()
+			}
 		}
-
-		// Go back to the last decision and take its opposite.
-		if len(undecided) == 0 {
+		if len(t.undecided) == 0 {
 			isComplete = true
 			break
 		}
-		s.stats.Backtracks++
-		backtracksLeft--
-		last := undecided[len(undecided)-1]
-		undecided = undecided[:len(undecided)-1]
-		s.pop()
-		path = append(path[:last.pathLength], last.opposite)
-		s.lastConflict = last.opposite.x
-		if last.bound >= s.upperBound { // a better assignment was found since the decision: the opposite needs no search
-			continue // isConsistent is false, so it goes back further
-		}
-		hasMemory := addUnsearched == nil || s.openBytes < s.openBytesLimit
-		if s.stopped || backtracksLeft < 0 && hasMemory {
-			if addUnsearched == nil {
-				break
-			}
-			addUnsearched(path, last.bound)
-			continue
-		}
-		s.stats.Nodes++
-		isConsistent = s.apply(last.opposite) && s.propagate()
+		isToSearch, isOver = t.goBack()
 	}
-	s.path, s.openDecisions = path, undecided
+	s.path, s.openDecisions = t.path, t.undecided // buffers of the next search
 	for len(s.marks) > depth {
 		s.pop()
 	}
 	return isComplete
+}
+
+// depthFirst is a search of searchDepthFirst.
+type depthFirst struct {
+	*solver
+	path           []decision     // to the present node
+	undecided      []openDecision // the decisions of path whose opposites are not searched
+	backtracksLeft int64          // below 0: no further nodes are searched
+	addUnsearched  func(path []decision, bound int64)
+}
+
+// goDown makes a decision at the present node. It returns false on a conflict.
+func (t *depthFirst) goDown() bool {
+	first, opposite := t.chooseDecision()
+	t.undecided = append(t.undecided, openDecision{len(t.path), t.lowerBound(), opposite})
+	t.path = append(t.path, first)
+	t.push()
+	t.stats.Nodes++
+	return t.apply(first) && t.propagate()
+}
+
+// goBack takes back the last decision of undecided and what came after it, and goes to the node of its opposite. isToSearch is false if
+// nothing below that node costs less than upperBound, or if it was handed to addUnsearched. isOver is true if the node should be handed
+// over, but addUnsearched is nil.
+func (t *depthFirst) goBack() (isToSearch, isOver bool) {
+	t.stats.Backtracks++
+	t.backtracksLeft--
+	last := t.undecided[len(t.undecided)-1]
+	t.undecided = t.undecided[:len(t.undecided)-1]
+	t.pop()
+	t.path = append(t.path[:last.pathLength], last.opposite)
+	t.lastConflict = last.opposite.x
+	if last.bound >= t.upperBound { // a better assignment was found since the decision
+		return false, false
+	}
+	hasMemory := t.addUnsearched == nil || t.openBytes < t.openBytesLimit
+	if t.stopped || t.backtracksLeft < 0 && hasMemory {
+		if t.addUnsearched == nil {
+			return false, true
+		}
+		t.addUnsearched(t.path, last.bound)
+		return false, false
+	}
+	t.stats.Nodes++
+	return t.apply(last.opposite) && t.propagate(), false
 }
 
 // addOpenNode adds the node that the decisions of path lead to, with its bound, to the open nodes. It copies path.
