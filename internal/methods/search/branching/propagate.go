@@ -83,8 +83,8 @@ func (s *eliminator) runQueues() bool {
 }
 
 // assignVariable assigns x its only value. Costs that its functions have with this value move to its neighbours: a function of two
-// variables becomes unary costs of the other one. A function of more variables is replaced once it has at most two open variables
-// (narrowWide). It returns false on a conflict, and does nothing if x is not open.
+// variables becomes unary costs of the other one. Functions of more variables: assignInWides. It returns false on a conflict, and does
+// nothing if x is not open.
 func (s *propagator) assignVariable(x int32) bool {
 	v := &s.vars[x]
 	if !s.isOpen(x) {
@@ -95,9 +95,7 @@ func (s *propagator) assignVariable(x int32) bool {
 	if !s.makeNodeConsistent(x) { // moves the unary cost of the value to the bound
 		return false
 	}
-	a := v.live[0]
-
-	// Functions of two variables.
+	a := v.live[0]                     // the only live value
 	for k := 0; k < len(v.arcs); k++ { // no range: functions may be added in the loop
 		id := v.arcs[k]
 		if !s.isActive(s.arcs[id].activeCell) {
@@ -108,9 +106,13 @@ func (s *propagator) assignVariable(x int32) bool {
 			return false
 		}
 	}
+	return s.assignInWides(v)
+}
 
-	// Wide functions. They are replaced when they have at most two open variables left.
-	for k := 0; k < len(v.wides); k++ {
+// assignInWides counts one open variable less in the functions of more than two variables over v, which was assigned. A function with at
+// most two open variables left is replaced by a smaller one (narrowWide). It returns false on a conflict.
+func (s *propagator) assignInWides(v *variable) bool {
+	for k := 0; k < len(v.wides); k++ { // no range: functions may be added in the loop
 		id := v.wides[k]
 		w := &s.wides[id]
 		if !s.isActive(w.activeCell) {
@@ -119,7 +121,7 @@ func (s *propagator) assignVariable(x int32) bool {
 		s.set(w.openCountCell, s.cells[w.openCountCell]-1)
 		s.blameWideOnConflict(id)
 		for _, y := range w.scope {
-			s.enqueue(&s.maybeEliminable, y)
+			s.enqueue(&s.maybeEliminable, y) // y has a neighbour less
 		}
 		if s.cells[w.openCountCell] <= 2 && !s.narrowWide(w) {
 			return false
@@ -128,13 +130,13 @@ func (s *propagator) assignVariable(x int32) bool {
 	return true
 }
 
-// narrowWide replaces wide function w, of which at most two variables are open. What remains of it under the values of the other variables
-// is a function of two variables, unary costs, or a cost of the bound. It returns false on a conflict.
+// narrowWide replaces w, a function of more than two variables of which at most two are open. What remains of it under the values of its
+// assigned variables is a function of two variables, unary costs, or a constant that goes to the bound. It returns false on a conflict.
 func (s *propagator) narrowWide(w *wide) bool {
 	s.set(w.activeCell, 0) // no longer active
 
-	// Find the open variables. The values of the others select the part of the table that begins at baseIndex. Costs that were moved from
-	// the function to these values are no longer in it: fixedCost subtracts them.
+	// Find the open variables. The values of the assigned ones select the entries of the table that begin at baseIndex. Costs that were
+	// moved from the function to these values are no longer in it: fixedCost subtracts them.
 	var openPositions [2]int
 	openCount, baseIndex := 0, int32(0)
 	fixedCost := int64(0)
@@ -150,7 +152,7 @@ func (s *propagator) narrowWide(w *wide) bool {
 	}
 
 	switch openCount {
-	case 0: // a cost of the bound
+	case 0: // a constant
 		s.set(s.boundCell, s.lowerBound()+fixedCost+w.table[baseIndex])
 		return s.lowerBound() < s.upperBound
 	case 1: // unary costs
@@ -352,7 +354,7 @@ func (s *propagator) seekExistentialSupport(x int32) bool {
 			}
 		}
 	}
-	if leastCost <= min(s.gap()>>12, s.smallRise) {
+	if leastCost <= min(s.gap()>>12, s.smallRise) { // at most 1/4096 of the way to upperBound: not worth the work
 		return true
 	}
 	return s.takeFullSupport(x)
@@ -391,33 +393,20 @@ func (s *propagator) takeFullSupport(x int32) bool {
 
 // costWithFunctions returns the cost of value a of x with its functions: the unary cost of a plus, for each function, the least cost of the
 // function with a, unary costs of the function's other variables included. It counts the functions of two variables whose other variable
-// has a lower rank, and all functions of more variables. The cheapest values of the other variables are recorded as supports of a. It
-// returns early, with a part of the cost, once that reaches limit.
+// has a lower rank, and all functions of more variables (wide). The cheapest values of the other variables are recorded as supports of a.
+// It returns early, with a part of the cost, once that reaches limit.
 func (s *propagator) costWithFunctions(x, a int32, limit int64) int64 {
 	v := &s.vars[x]
 	cost := s.unaryCost(v, a)
-
-	// Functions of two variables.
 	for _, id := range v.arcs {
-		e, reverse := &s.arcs[id], &s.arcs[reverseOf(id)]
-		y := e.to
-		if !s.isActive(e.activeCell) || s.vars[y].rank > v.rank {
+		e := &s.arcs[id]
+		if !s.isActive(e.activeCell) || s.vars[e.to].rank > v.rank {
 			continue
 		}
-		d := s.vars[y].domainSize
-		movedToPartner, unary := s.cells[reverse.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d] // by value of y
-		b := e.support[a]
-		if unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedToPartner[b] == s.movedOut(e, a) {
-			continue // b still costs 0 with a
-		}
-		leastCost, partner := s.cheapestPartner(e, a, movedToPartner, unary, s.liveValues(y))
-		e.support[a] = partner
-		if cost += leastCost; cost >= limit {
+		if cost += s.costWithPartner(id, a); cost >= limit {
 			return cost
 		}
 	}
-
-	// Wide functions.
 	for _, id := range v.wides {
 		w := &s.wides[id]
 		if !s.isActive(w.activeCell) {
@@ -434,4 +423,20 @@ func (s *propagator) costWithFunctions(x, a int32, limit int64) int64 {
 		}
 	}
 	return cost
+}
+
+// costWithPartner returns the least cost of value a of the first variable of arc id with a value of the second one: the cost of the arc's
+// function plus the unary cost of that value, which becomes the support of a.
+func (s *propagator) costWithPartner(id, a int32) int64 {
+	e, reverse := &s.arcs[id], &s.arcs[reverseOf(id)]
+	y := e.to
+	d := s.vars[y].domainSize
+	movedToPartner, unary := s.cells[reverse.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d] // by value of y
+	b := e.support[a]
+	if unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedToPartner[b] == s.movedOut(e, a) {
+		return 0 // b still costs 0 with a
+	}
+	leastCost, partner := s.cheapestPartner(e, a, movedToPartner, unary, s.liveValues(y))
+	e.support[a] = partner
+	return leastCost
 }
