@@ -145,61 +145,56 @@ type decomposition struct {
 }
 
 // decompose returns the tree decomposition of an elimination order. It simulates the elimination: the bag of a variable has the variable
-// and those that it shares a table with when it is eliminated. These others go to the bag of the one among them that is eliminated first,
-// which becomes a neighbour in the tree.
+// and its neighbours, with which it shares a table when it is eliminated. The neighbours then share a table, too: they are added to the bag
+// of the first of them to be eliminated, and the two bags are adjacent in the tree.
 func decompose(h contractionorder.Hypergraph, order []int) decomposition {
-	position := make([]int, len(h.Dims)) // by variable, in the order; −1: it is left out
-	for v := range position {
-		position[v] = -1
-	}
+	position := slices.Repeat([]int{len(order)}, len(h.Dims)) // by variable, in the order; len(order) if the order leaves it out
 	for i, v := range order {
 		position[v] = i
 	}
 
-	// addToBag adds a scope to the bag of its variable that is eliminated first. It returns the position of that, len(order) if there is
-	// none.
 	d := decomposition{order: order, bags: make([][]int, len(order)), tree: make([][]int, len(order)), vars: len(h.Dims)}
-	addToBag := func(scope []int) int {
-		first := len(order)
-		for _, v := range scope {
-			if position[v] >= 0 {
-				first = min(first, position[v])
-			}
-		}
-		if first < len(order) {
-			d.bags[first] = append(d.bags[first], scope...)
-		}
-		return first
-	}
-
-	for _, e := range h.Edges {
-		addToBag(e)
+	for _, scope := range h.Edges {
+		d.addToBag(scope, position)
 	}
 	lastRoot := -1
 	for i, v := range order {
 		d.bags[i] = distinct(append(d.bags[i], v))
 		d.width = max(d.width, len(d.bags[i])-1)
-		others := make([]int, 0, len(d.bags[i]))
+		neighbours := make([]int, 0, len(d.bags[i]))
 		cells := 1.0
 		for _, u := range d.bags[i] {
 			cells *= float64(h.Dims[u])
 			if u != v {
-				others = append(others, u)
+				neighbours = append(neighbours, u)
 			}
 		}
 		d.cells += cells
 
-		neighbour := addToBag(others)
-		if neighbour == len(order) { // the root of a connected part: the roots are strung together
-			neighbour = lastRoot
+		parent := d.addToBag(neighbours, position)
+		if parent == len(order) { // bag i is the root of a connected part: link it to the root before, to get one tree
+			parent = lastRoot
 			lastRoot = i
 		}
-		if neighbour >= 0 {
-			d.tree[i] = append(d.tree[i], neighbour)
-			d.tree[neighbour] = append(d.tree[neighbour], i)
+		if parent >= 0 {
+			d.tree[i] = append(d.tree[i], parent)
+			d.tree[parent] = append(d.tree[parent], i)
 		}
 	}
 	return d
+}
+
+// addToBag adds a scope to the bag of its variable that comes first in the order. It returns the position of that bag, or the length of the
+// order if it has no variable of the scope.
+func (d *decomposition) addToBag(scope, position []int) int {
+	first := len(d.order)
+	for _, v := range scope {
+		first = min(first, position[v])
+	}
+	if first < len(d.order) {
+		d.bags[first] = append(d.bags[first], scope...)
+	}
+	return first
 }
 
 // entries returns the sum of the sizes of all bags.

@@ -291,29 +291,29 @@ func (u *unroller) eliminate(i int) (ok bool) {
 	slices.Sort(scope)
 	scope = slices.DeleteFunc(slices.Compact(scope), func(j int) bool { return i == j })
 
-	// strides[t][k] is the stride of scope[k] in table t; the last one is the stride of i.
+	// strides[t][k] is the stride of scope[k] in table t, 0 if the table has it not; the last one is the stride of i.
 	strides := make([][]int, len(factorTables))
 	for t := range factorTables {
 		strides[t] = sumproduct.AxisStrides(u.dims, factorTables[t].scope, append(slices.Clip(scope), i))
 	}
 
-	// An entry of the result is Σ_a leaf(i = a) · Π_t entry of table t, for each combination x of values of scope.
+	// For each combination of values of scope, an entry is Σ_a leaf(i = a) · Π_t entry of table t.
 	result := nodeTable{scope: scope}
-	terms := make([]circuit.Node, u.dims[i])
+	terms := make([]circuit.Node, u.dims[i]) // by value a of i
 	factors := make([]circuit.Node, 0, len(factorTables)+1)
-	x := make([]int, len(scope))
-	for hasNext := true; hasNext; hasNext = u.advance(scope, x) {
+	values := make([]int, len(scope))
+	for hasNext := true; hasNext; hasNext = u.advance(scope, values) {
 		if u.look.Over(int64(len(factorTables) * len(terms))) {
 			return false
 		}
 		for a := range terms {
 			factors = append(factors[:0], u.b.Leaf(u.variable[i], a))
 			for t := range factorTables {
-				offset := strides[t][len(scope)] * a
-				for k, value := range x {
-					offset += strides[t][k] * value
+				index := strides[t][len(scope)] * a
+				for k, value := range values {
+					index += strides[t][k] * value
 				}
-				factors = append(factors, factorTables[t].entries[offset])
+				factors = append(factors, factorTables[t].entries[index])
 			}
 			terms[a] = u.b.Product(factors...)
 		}
