@@ -54,16 +54,23 @@ func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want b
 	}
 	defer cancel()
 
+	searchCtx = pace.KeepGiveWay(searchCtx)
 	if p.Map != nil {
-		return p.contractMarginal(ctx, pace.KeepGiveWay(searchCtx), prepared, instance)
+		return p.contractMarginal(ctx, searchCtx, prepared, instance)
 	}
+	return p.branchAndBound(ctx, searchCtx, prepared, instance, want.Best)
+}
 
-	// Branch and bound, from the assignment that the planning found.
-	o := solveOptions(p.Work, instance.Memory, want.Best)
+// branchAndBound searches for the count most probable assignments, or for the most probable one if count is 0, until searchCtx, which is
+// derived from ctx, ends. It begins with the assignment that the planning has found.
+func (p *Search) branchAndBound(
+	ctx, searchCtx context.Context, prepared *descent.Prepared, instance *problem.Problem, count int,
+) (btn.Value, error) {
+	o := solveOptions(p.Work, instance.Memory, count)
 	if p.Known != nil {
 		o.Start = p.Known.Start
 	}
-	r, err := branching.Solve(pace.KeepGiveWay(searchCtx), costNetwork(prepared.Terms()), o)
+	r, err := branching.Solve(searchCtx, costNetwork(prepared.Terms()), o)
 	switch {
 	case err != nil:
 		return btn.Value{}, err
@@ -74,7 +81,7 @@ func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want b
 	value := btn.Value{Flops: flopsSpent(r)}
 	provedNone := r.Values == nil && r.Proved
 	if !provedNone { // without an assignment Found has the bound: another part of the plan may have an assignment
-		value.Found = weighResult(prepared, r, want.Best)
+		value.Found = weighResult(prepared, r, count)
 	}
 	return value, nil
 }

@@ -27,6 +27,8 @@ func (s *Search) GreedyAssignment() []int {
 // Solve returns the assignment of least cost if that cost is less than below. If not, it returns nil and raises s.Bound to below. It also
 // returns nil if the work or the context ends before, or if there are no mini-buckets. Half of the work is for finding the least cost, and
 // half for finding an assignment of that cost. The costs of subtrees that it found are remembered for the next call.
+//
+// The variables form trees (pseudo-trees), between which no function is: so the least cost is the sum of those of the trees.
 func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 	if !s.hasMiniBuckets {
 		return nil
@@ -37,19 +39,9 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 	s.stopped = false
 	s.costStack = s.costStack[:0]
 
-	// sum is a lower bound of the cost of an assignment: the functions without variables and a bound of each tree.
-	sum := int64(0)
-	for _, f := range s.functions {
-		if len(f.Scope) == 0 {
-			sum += f.Values[0]
-		}
-	}
-	for _, v := range s.roots {
-		sum += s.nodes[v].constant
-	}
-
-	// Replace the bound of each tree by its least cost.
-	costs := make([]int64, len(s.roots))
+	// Replace the bound of each tree by its least cost. A tree is of no interest from the cost on with which the sum reaches below.
+	sum := s.boundOfTrees()
+	costs := make([]int64, len(s.roots)) // by tree
 	for i, v := range s.roots {
 		if sum >= below {
 			break
@@ -66,7 +58,7 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 		return nil
 	}
 
-	// Find an assignment with these least costs.
+	// Find an assignment with the least costs.
 	s.workEnd += work / 2
 	for i, v := range s.roots {
 		if !s.assignTree(v, costs[i]) {
@@ -74,6 +66,20 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 		}
 	}
 	return slices.Clone(s.values)
+}
+
+// boundOfTrees returns a lower bound of the cost of an assignment: the functions without variables and the bound of each tree.
+func (s *Search) boundOfTrees() int64 {
+	sum := int64(0)
+	for _, f := range s.functions {
+		if len(f.Scope) == 0 {
+			sum += f.Values[0]
+		}
+	}
+	for _, v := range s.roots {
+		sum += s.nodes[v].constant
+	}
+	return sum
 }
 
 // solveTree returns the least cost of the tree of v under the present values of its separator, if that cost is less than below. If not, it

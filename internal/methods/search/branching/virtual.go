@@ -77,20 +77,7 @@ func (v *virtual) findWipedOut() int32 {
 	v.struckValues = v.struckValues[:0]
 	v.push()
 	defer v.pop()
-
-	// Costs have moved in the functions of the last direction, so these are looked at even if their variables lose no values.
-	for reason := range v.usedFunctions {
-		if reason >= 0 {
-			e := &v.arcs[reason]
-			v.lostValues.insert(v.vars[e.from].rank)
-			v.lostValues.insert(v.vars[e.to].rank)
-		} else {
-			for _, x := range v.wides[wideReason(reason)].scope {
-				v.lostValues.insert(v.vars[x].rank)
-			}
-		}
-	}
-
+	v.queueUsedVariables()
 	for x := range v.vars {
 		if !v.strikeByOwnCost(int32(x)) {
 			return int32(x)
@@ -106,6 +93,22 @@ func (v *virtual) findWipedOut() int32 {
 		}
 	}
 	return -1
+}
+
+// queueUsedVariables queues the variables of the functions in which the last step has moved costs. The closure has to look at these
+// functions even if their variables lose no values. A reason below 0 is a function of more than two variables, another one an arc.
+func (v *virtual) queueUsedVariables() {
+	for reason := range v.usedFunctions {
+		if reason >= 0 {
+			e := &v.arcs[reason]
+			v.lostValues.insert(v.vars[e.from].rank)
+			v.lostValues.insert(v.vars[e.to].rank)
+		} else {
+			for _, x := range v.wides[wideReason(reason)].scope {
+				v.lostValues.insert(v.vars[x].rank)
+			}
+		}
+	}
 }
 
 // strikeByOwnCost strikes the values of x whose unary cost is above theta, if x is open. It returns false if x has no value left.
