@@ -70,11 +70,11 @@ func (e *evaluation) derivatives(want btn.Want) (btn.Value, error) {
 		return value, nil
 	}
 
-	// The same with the target observed.
-	firstWeight := e.circuit.FirstWeight(want.Target.Var)
+	// Z and the derivatives with the target observed.
+	firstWeight := e.circuit.FirstWeight(want.Target.Var) // of the variable's value 0
 	for a := range e.Net.Variables[want.Target.Var].Domain {
 		if a != want.Target.Value {
-			e.weights[firstWeight+a] = scaled.Number{}
+			e.weights[firstWeight+a] = scaled.Number{} // 0
 		}
 	}
 	if z, byWeight, err = e.circuit.Derivatives(e.Ctx, e.weights); err != nil {

@@ -60,7 +60,7 @@ func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work 
 		moves = min(moves, int64(treeShare*float64(work*treeMovesPerStep)))
 	}
 	plan, err := contractionorder.Search(ctx, h, contractionorder.Options{
-		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32,
+		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32, // only the moves limit it
 	})
 	if fault.CodeOf(err) == fault.OverBudget && err != nil { // no tree is found
 		return greedy, steps, nil

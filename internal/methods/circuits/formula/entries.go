@@ -13,7 +13,7 @@ import (
 // anything. It leaves out variables on which no positive entry depends (dropMode), and splits a table without zeros into tables whose
 // product it is. Whether it may do so is decided without rounding. Errors are kept in b.
 func (b *builder) addEntries(scope, dims []int, data []float64) {
-	// Leave out variables.
+	// Leave out variables (modes of the table) on which no positive entry depends.
 	scope, dims = slices.Clone(scope), slices.Clone(dims)
 	for k := 0; k < len(dims) && !b.isOver(len(data)); {
 		smaller, ok := dropMode(dims, data, k)
@@ -39,7 +39,14 @@ func (b *builder) addEntries(scope, dims []int, data []float64) {
 		return
 	}
 
-	// A table for each group g of variables, with all others at 0: t = Π_g t(x_g, 0) / t(0)^(groups − 1).
+	b.addGroups(scope, dims, data)
+}
+
+// addGroups adds a table without zeros, as the product of a table for each group of variables that do not interact with others. Let t(x_g,
+// 0) be the entry at which group g has the values x_g, and all other variables have the value 0. Then the table is
+//
+//	t(x) = Π_g t(x_g, 0) / t(0)^(number of groups − 1)
+func (b *builder) addGroups(scope, dims []int, data []float64) {
 	groups := b.interactingModes(dims, data)
 	for _, modes := range groups {
 		var groupScope []int

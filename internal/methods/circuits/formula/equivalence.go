@@ -268,34 +268,34 @@ func (s *simplifier) findBijections(component []int32, isRoot []bool) (hasFound 
 func (s *simplifier) bijectionOf(y int, component []int32, atomsOf map[int32][]int) (values []int32, x int) {
 	for _, atom := range atomsOf[component[s.f.Literal(y, 0)]] {
 		x = int(s.prop.variableOf[atom])
-
-		// The value of y for each value of x.
-		image := make([]int32, s.f.Domains[x]) // by value of x: the value of y; −1 if there is none
-		for a := range image {
-			image[a] = -1
-		}
-		matched := 0 // number of values of y that have one of x
-		for b := range s.f.Domains[y] {
-			l := s.f.Literal(y, b)
-			for _, atom := range atomsOf[component[l]] {
-				if component[l] >= 0 && int(s.prop.variableOf[atom]) == x {
-					image[atom-s.f.FirstAtom(x)] = int32(b)
-					matched++
-					break
-				}
-			}
-		}
-
+		values, matched := s.matchValues(y, x, component, atomsOf)
 		if matched < s.f.Domains[y] {
 			continue
 		}
-		for a, b := range image {
+		for a, b := range values {
 			if b < 0 {
 				s.prop.fix(s.f.Literal(x, a).Not())
-				image[a] = 0
+				values[a] = 0
 			}
 		}
-		return image, x
+		return values, x
 	}
 	return nil, 0
+}
+
+// matchValues returns, for each value of x, the value of y that is equivalent to it, −1 if there is none. matched is the number of values
+// of y for which it has found a value of x. component and atomsOf are as for bijectionOf.
+func (s *simplifier) matchValues(y, x int, component []int32, atomsOf map[int32][]int) (values []int32, matched int) {
+	values = slices.Repeat([]int32{-1}, s.f.Domains[x])
+	for b := range s.f.Domains[y] {
+		l := s.f.Literal(y, b)
+		for _, atom := range atomsOf[component[l]] {
+			if component[l] >= 0 && int(s.prop.variableOf[atom]) == x {
+				values[atom-s.f.FirstAtom(x)] = int32(b)
+				matched++
+				break
+			}
+		}
+	}
+	return values, matched
 }

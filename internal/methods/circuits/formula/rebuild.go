@@ -133,9 +133,31 @@ func (g *rebuilding) functionalOf(roots []int) []bool {
 // the old formula is a function of its root, so each literal becomes the set of the root's values at which it holds; g.valuesOf[x] has the
 // values that root x may still have. seen has the clauses so far by their bytes.
 func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
-	// The values of each root that satisfy the clause.
-	allowed := map[int][]bool{} // by root and value
-	var roots []int
+	roots, allowed := g.satisfyingValues(c)
+	clause := []Literal{}
+	for _, x := range roots {
+		literals, holds := g.literalsOf(x, allowed[x])
+		if holds { // every value of x satisfies the clause
+			return
+		}
+		clause = append(clause, literals...)
+	}
+	slices.Sort(clause)
+
+	key := make([]byte, 0, 4*len(clause)) // 4 bytes a literal
+	for _, l := range clause {
+		key = append(key, byte(l), byte(l>>8), byte(l>>16), byte(l>>24))
+	}
+	if !seen[string(key)] {
+		seen[string(key)] = true
+		g.b.addClause(clause)
+	}
+}
+
+// satisfyingValues returns the roots of the variables of a clause, in ascending order. allowed[x][a] reports whether value a of root x
+// makes a literal of the clause true.
+func (g *rebuilding) satisfyingValues(c []Literal) (roots []int, allowed map[int][]bool) {
+	allowed = map[int][]bool{}
 	for _, l := range c {
 		v := g.variableOf(l)
 		x := g.rootOf[v]
@@ -145,34 +167,15 @@ func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
 			allowed[x] = values
 			roots = append(roots, x)
 		}
-		value := int32(l.Atom() - g.f.FirstAtom(v))
+		value := int32(l.Atom() - g.f.FirstAtom(v)) // the value of v that l is about
 		for _, a := range g.valuesOf[x] {
 			if hasValue := g.valueOf(v, a) == value; hasValue != l.IsNegative() { // l holds
 				values[a] = true
 			}
 		}
 	}
-
-	// The literals that state them.
 	slices.Sort(roots)
-	clause := []Literal{}
-	for _, x := range roots {
-		literals, holds := g.literalsOf(x, allowed[x])
-		if holds {
-			return
-		}
-		clause = append(clause, literals...)
-	}
-	slices.Sort(clause)
-
-	key := make([]byte, 0, 4*len(clause))
-	for _, l := range clause {
-		key = append(key, byte(l), byte(l>>8), byte(l>>16), byte(l>>24))
-	}
-	if !seen[string(key)] {
-		seen[string(key)] = true
-		g.b.addClause(clause)
-	}
+	return roots, allowed
 }
 
 // variableOf returns the variable of a literal: the last one whose first atom is not above that of the literal.

@@ -41,28 +41,12 @@ func (b *builder) excludeZeros(scope, dims []int, data []float64) {
 		return
 	}
 
-	// Cover the zeros by boxes: of one mode first, then of two, then of any number, since boxes of few modes have short clauses.
 	c := newCover(dims, data)
-	var boxes []box
-	values := make([]int32, len(dims))
-	for modeLimit := 1; modeLimit <= anyModes; modeLimit++ {
-		for cell, x := range data {
-			if x != 0 || c.boxesOf[cell] > 0 { // not 0, or covered
-				continue
-			}
-			c.writeValues(cell, values)
-			workBefore := c.work
-			if zeroBox, ok := c.growBox(values, modeLimit); ok {
-				boxes = append(boxes, zeroBox)
-				c.countCells(zeroBox, 1)
-			}
-			if b.isOver(c.work - workBefore) {
-				return
-			}
-		}
+	boxes, ok := b.coverZeros(c, data)
+	if !ok {
+		return
 	}
-
-	literals := 0
+	literals := 0 // of all clauses
 	for _, zeroBox := range c.withoutCovered(boxes) {
 		if b.isOver(1) {
 			return
@@ -75,6 +59,29 @@ func (b *builder) excludeZeros(scope, dims []int, data []float64) {
 		}
 		b.addClause(clause)
 	}
+}
+
+// coverZeros returns boxes of zeros that contain all zeros of a table: of one mode first, then of two, then of any number, since boxes of
+// few modes have short clauses. c.boxesOf counts the boxes of each cell. ok is false after an error of the builder.
+func (b *builder) coverZeros(c *cover, data []float64) (boxes []box, ok bool) {
+	values := make([]int32, len(c.dims)) // of the present cell
+	for modeLimit := 1; modeLimit <= anyModes; modeLimit++ {
+		for cell, x := range data {
+			if isCovered := c.boxesOf[cell] > 0; x != 0 || isCovered {
+				continue
+			}
+			c.writeValues(cell, values)
+			workBefore := c.work
+			if zeroBox, ok := c.growBox(values, modeLimit); ok {
+				boxes = append(boxes, zeroBox)
+				c.countCells(zeroBox, 1)
+			}
+			if b.isOver(c.work - workBefore) {
+				return nil, false
+			}
+		}
+	}
+	return boxes, true
 }
 
 // clauseOutside returns the clause that an assignment is outside of a box: for some variable v of the box, its value is not in the box's
@@ -325,30 +332,18 @@ func (c *cover) countCells(x box, change int32) {
 
 // withoutCovered returns the boxes that are needed to cover all cells: it leaves out boxes whose cells are all in other boxes, until twice
 // coverWork is used up. Boxes with long clauses are left out first. A box with a clause of one literal stays: it excludes a value, which
-// propagation uses at once. The clause of a box states that an assignment is outside of it: for each mode one literal if the box has one
-// value of the mode, and otherwise a literal for each value that the box does not have.
+// propagation uses at once.
 func (c *cover) withoutCovered(boxes []box) []box {
-	clauseLength := func(x box) (n int) {
-		for k, m := range x.modes {
-			if members, _ := countTrue(x.values[k]); members == 1 {
-				n++
-			} else {
-				n += c.dims[m] - members
-			}
-		}
-		return n
-	}
-
-	longestFirst := make([]int, len(boxes))
+	longestFirst := make([]int, len(boxes)) // numbers of boxes
 	for i := range longestFirst {
 		longestFirst[i] = i
 	}
-	slices.SortStableFunc(longestFirst, func(i, j int) int { return clauseLength(boxes[j]) - clauseLength(boxes[i]) })
+	slices.SortStableFunc(longestFirst, func(i, j int) int { return c.clauseLength(boxes[j]) - c.clauseLength(boxes[i]) })
 
 	// Leave out a box if each of its cells is in another box that remains: boxesOf counts the remaining boxes of a cell.
 	isCovered := make([]bool, len(boxes)) // by other boxes
 	for _, i := range longestFirst {
-		if c.work > 2*coverWork || clauseLength(boxes[i]) == 1 { // all that follow have one literal, too
+		if c.work > 2*coverWork || c.clauseLength(boxes[i]) == 1 { // all that follow have one literal, too
 			break
 		}
 		isCovered[i] = c.forEachCell(boxes[i], func(cell int) bool { return c.boxesOf[cell] > 1 })
@@ -364,4 +359,17 @@ func (c *cover) withoutCovered(boxes []box) []box {
 		}
 	}
 	return remaining
+}
+
+// clauseLength returns the number of literals of the clause that states that an assignment is outside of a box. The clause has one literal
+// for a mode of which the box has one value. For another mode it has a literal for each value that the box does not have.
+func (c *cover) clauseLength(x box) (n int) {
+	for k, m := range x.modes {
+		if members, _ := countTrue(x.values[k]); members == 1 {
+			n++
+		} else {
+			n += c.dims[m] - members
+		}
+	}
+	return n
 }
