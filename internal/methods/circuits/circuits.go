@@ -221,8 +221,9 @@ func (e evaluation) findBest() (btn.Value, error) {
 		return value, fault.New(fault.Unsupported,
 			"contract: the circuit has auxiliary variables that do not follow from the others: its maxima are no maxima over these alone")
 	}
-	tieWidth := 2 * float64(e.circuit.MaxTermFactors()+len(e.Net.Cores)+2) * 0x1p-53 // relative difference of tied terms
-	near, err := e.circuit.Maximum(e.Ctx, e.weights, 2*tieWidth, maxCompared)
+	// The relative difference of tied terms: each of two terms has a rounding error of 2^-53 for every factor.
+	tieWidth := 2 * float64(e.circuit.MaxTermFactors()+len(e.Net.Cores)+2) * 0x1p-53
+	near, err := e.circuit.Maximum(e.Ctx, e.weights, 2*tieWidth, maxCompared) // twice, since its pass rounds the terms, too
 	if err != nil {
 		return btn.Value{}, fault.Wrap(fault.Unsupported, err)
 	}

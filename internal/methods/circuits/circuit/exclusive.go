@@ -101,7 +101,7 @@ func (c *Circuit) undecidedPairs(look *pace.Pace) (undecided []openPairs, ok boo
 // leaves of the first child. The result is false if the context has ended, which look records.
 func (c *Circuit) isDecision(look *pace.Pace, children []int32) bool {
 	for _, candidate := range c.factorsOf(children[0]) {
-		if int(candidate) >= c.leaves() {
+		if int(candidate) >= c.leaves() { // not a leaf
 			continue
 		}
 		v := c.variable(candidate)

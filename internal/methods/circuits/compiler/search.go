@@ -85,9 +85,9 @@ func (s *search) sum(ctx context.Context, c component, share float64) (sum amoun
 }
 
 // sumOfDecision returns the sum of component c, whose Boolean variables are vars, as the sum of two branches: under a decision and under
-// its opposite. Otherwise it is as sum.
+// its opposite. ok and share are as for sum.
 func (s *search) sumOfDecision(ctx context.Context, c component, vars []int32, share float64) (sum amount, ok bool) {
-	// If the first branch leads to a conflict, a learned clause is the reason of the second literal. learn returns false if the conflict
+	// If the first branch leads to a conflict, the opposite follows from a learned clause, its reason. learn returns false if the conflict
 	// does not depend on the decision: then the component has no assignment.
 	sum = amount{node: circuit.Zero}
 	decision, reason := s.heuristic.decide(vars), sat.Decided

@@ -64,7 +64,8 @@ func (t *trace) weight(l lit) amount {
 
 // leaf returns the node of a true literal. If the literal states that a variable of the formula has a value, the node is the leaf of that
 // value times the unary weight, the entries of the tables over the variable alone. If it states that a variable of more than two values
-// has not a certain value, the node is One: the literal of the value that it has contributes. A node is made once and kept in t.leaves.
+// has not a certain value, the node is One: the variable's leaf comes with the literal of the value that it has. A node is made once and
+// kept in t.leaves.
 func (t *trace) leaf(l lit) circuit.Node {
 	v := l.Variable()
 	if t.problem.isOneOfMany[v] && !l.IsPositive() {

@@ -28,7 +28,7 @@ func (s *simplifier) findReplicas() bool {
 	isRoot := make([]bool, len(s.f.Domains)) // by variable: another one is a function of it
 	hasFound := false
 	for l := range component {
-		equivalent := members[component[l]]
+		equivalent := members[component[l]] // empty for component −1, which stands for none
 		if len(equivalent) < 2 || equivalent[0] != Literal(l) {
 			continue
 		}
@@ -128,8 +128,9 @@ type tarjan struct {
 	stack     []Literal   // the nodes that were met and are in no component, in the order of index
 }
 
-// search visits the nodes that node first leads to and that were not met before. It keeps an explicit stack of calls, since the recursion
-// may be as deep as the graph has nodes.
+// search visits the nodes that node first leads to and that were not met before. t.index is the order in which nodes are met. t.low[l] is
+// the smallest index that l is known to lead to: if it is that of l itself, the nodes met from l on are a component. search keeps an
+// explicit stack of calls, since the recursion may be as deep as the graph has nodes.
 func (t *tarjan) search(first Literal) {
 	type call struct {
 		node Literal

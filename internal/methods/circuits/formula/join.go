@@ -109,9 +109,9 @@ func (j *joiner) pair(l, m Literal) [2]Literal {
 	return [2]Literal{min(a, b), max(a, b)}
 }
 
-// isExactlyOne reports whether the literals of a clause may be joined to one variable. Any two of them have to exclude each other, so
-// that exactly one holds. Their variables have to be free and of one kind: links, or functional auxiliary ones, or auxiliary ones that
-// are not functional.
+// isExactlyOne reports whether the literals of a clause may be joined to one variable. Any two of them have to exclude each other: then
+// exactly one holds, since the clause demands one. Their variables have to be free (joiner.free) and of one kind: links, or auxiliary
+// variables that the links determine (functional), or other auxiliary variables.
 func (j *joiner) isExactlyOne(c []Literal) bool {
 	type kind struct{ isLink, isFunctional bool }
 	kindOf := func(l Literal) kind {

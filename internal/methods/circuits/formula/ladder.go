@@ -6,7 +6,7 @@ import "github.com/basetensor/basetensor/internal/network/unsigned"
 
 // addIfLadder adds a CP tensor as a ladder (a noisy-or or noisy-max), if it is one, and reports whether it is. Every parent has a level,
 // and the largest level of all parents becomes an auxiliary variable. The coefficients of the ladder are a table over that variable and
-// the effect, the ladder's result, if it has one (l.Effect, else −1).
+// the effect, the ladder's result, if it has one (l.Effect, else −1). The result is also true after an error of the builder.
 func (b *builder) addIfLadder(c terms) bool {
 	l, isLadder := unsigned.NewLadder(c.dims, c.weights, c.vectors)
 	if !isLadder || b.isOver(len(c.weights)*len(c.scope)) {

@@ -221,18 +221,26 @@ func (g *rebuilding) addTable(t Table) {
 	var roots, dims, scope []int
 	size := 1
 	for _, v := range t.Scope {
-		if x := g.rootOf[v]; !slices.Contains(roots, x) {
-			if roots = append(roots, x); size > maxEntries/len(g.valuesOf[x]) {
-				g.b.fail(overBudget())
-				return
-			}
-			size *= len(g.valuesOf[x])
-			dims = append(dims, len(g.valuesOf[x]))
-			scope = append(scope, g.newVariable[x])
+		x := g.rootOf[v]
+		if slices.Contains(roots, x) {
+			continue
 		}
+		d := len(g.valuesOf[x])
+		if size > maxEntries/d {
+			g.b.fail(overBudget())
+			return
+		}
+		size *= d
+		roots, dims, scope = append(roots, x), append(dims, d), append(scope, g.newVariable[x])
 	}
+	values := g.copyEntries(t, roots, dims, size)
+	scope, dims = withoutConstants(scope, dims)
+	g.b.addEntries(scope, dims, values)
+}
 
-	// Copy the entries, the last root fastest.
+// copyEntries returns the entries of table t for each combination of values that the roots of its variables may still have, the last root
+// fastest. dims has the number of these values by root, size the number of combinations.
+func (g *rebuilding) copyEntries(t Table, roots, dims []int, size int) []float64 {
 	values := make([]float64, size)
 	digits := make([]int, len(roots)) // by root: the position of its value among valuesOf
 	for i := range values {
@@ -242,15 +250,14 @@ func (g *rebuilding) addTable(t Table) {
 			cell = cell*g.f.Domains[v] + int(g.valueOf(int(v), g.valuesOf[roots[k]][digits[k]]))
 		}
 		values[i] = t.Values[cell]
-		for k := len(digits) - 1; k >= 0; k-- {
+		for k := len(digits) - 1; k >= 0; k-- { // the next combination
 			if digits[k]++; digits[k] < dims[k] {
 				break
 			}
 			digits[k] = 0
 		}
 	}
-	scope, dims = withoutConstants(scope, dims)
-	g.b.addEntries(scope, dims, values)
+	return values
 }
 
 // maxEntries is the largest number of entries of a table in which variables were replaced.

@@ -169,7 +169,7 @@ func (s *simplifier) runRound(isLast bool) bool {
 		return true
 	}
 
-	// Costly parts. All rounds together strengthen at most mostStrengthen times.
+	// Costly parts. All rounds together ask for assignments of the formula (strengthen) at most mostStrengthen times.
 	if *s.strengthened < mostStrengthen {
 		*s.strengthened++
 		if s.strengthen() {

@@ -191,7 +191,7 @@ func (c *cover) separatingModes(cell []int32, modeLimit int) (modes []int, ok bo
 		return nil, true
 	}
 
-	for k := range cell { // one mode
+	for k := range cell { // one mode: a mode in which all positive cells differ
 		if common>>k&1 != 0 {
 			return []int{k}, true
 		}
@@ -330,9 +330,9 @@ func (c *cover) countCells(x box, change int32) {
 	})
 }
 
-// withoutCovered returns the boxes that are needed to cover all cells: it leaves out boxes whose cells are all in other boxes, until twice
-// coverWork is used up. Boxes with long clauses are left out first. A box with a clause of one literal stays: it excludes a value, which
-// propagation uses at once.
+// withoutCovered returns the boxes that are needed to cover all cells: it leaves out boxes whose cells are all in other boxes. It does so
+// until the work reaches twice coverWork, the limit of growing boxes before. Boxes with long clauses are left out first. A box with a
+// clause of one literal stays: it excludes a value, which propagation uses at once.
 func (c *cover) withoutCovered(boxes []box) []box {
 	longestFirst := make([]int, len(boxes)) // numbers of boxes
 	for i := range longestFirst {

@@ -121,7 +121,7 @@ func newSymbols(p *lower.Parametric) *symbols {
 	}
 	for t := range p.Tables {
 		s.variableOfTable[t] = -1
-		if p.Sources[t].Core >= 0 {
+		if p.Sources[t].Core >= 0 { // the table's entries are numbers of a core of the network
 			s.variableOfTable[t] = len(s.domains)
 			s.domains = append(s.domains, len(p.Tables[t].Data))
 		}
@@ -182,7 +182,7 @@ func (s *symbols) lift(ctx context.Context, c *circuit.Circuit, net *btn.Network
 func ParameterWeights(p *lower.Parametric) []scaled.Number {
 	var weights []scaled.Number
 	for t := range p.Tables {
-		if p.Sources[t].Core < 0 {
+		if p.Sources[t].Core < 0 { // not made of numbers of a core
 			continue
 		}
 		for k := range p.Tables[t].Data {
