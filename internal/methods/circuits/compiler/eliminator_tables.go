@@ -125,8 +125,8 @@ func (m *message) normalise() (exponent int64, ok bool) {
 }
 
 // ownWeights returns the weights of the open values of the variable of bucket i. span is |log2 smallest| + |log2 largest|, which bounds
-// the exponents of all weights and of their quotients; it is +Inf if a weight is 0. It is also +Inf if a weight is beyond 2^±denseRange, the
-// powers of two that factors may span: then weights are not all set.
+// the exponents of all weights and of their quotients; it is +Inf if a weight is 0. It is also +Inf if a weight is beyond 2^±denseRange,
+// the powers of two that factors may span: then weights are not all set.
 func (t *tabulator) ownWeights(i int) (weights []float64, span float64) {
 	p, values := t.residual.problem, t.buckets.values[i]
 	weights = t.weights[:len(values)]
