@@ -242,9 +242,9 @@ func (s *marginalSearch) push(lnBound float64, last *choice) {
 }
 
 // dive completes the values of a node to an assignment: each further index takes the value of largest bound, and the other values become
-// open nodes. A node is a list of choices from the last one back, of a value for each of the first levels. Values whose bound is at most
-// the cutoff are of no interest; closedBound covers them. dive ends early if all values of an index are such. A complete assignment is
-// weighed and offered as the best one. Bounds are of ln of weights.
+// open nodes. A node is a list of choices, from the last one back, of a value for each of the first levels. A value whose bound is at most
+// the cutoff becomes no node: closedBound covers it. dive ends early if all values of an index are at most the cutoff. A complete
+// assignment is weighed and offered as the best one. Bounds are of ln of weights.
 func (s *marginalSearch) dive(n openNode) error {
 	for c := n.last; c != nil; c = c.previous {
 		s.values[s.levels[c.depth-1].index] = c.value
@@ -317,7 +317,7 @@ func (s *marginalSearch) weigh() (lower, upper float64, err error) {
 		return lower, lower, err
 	}
 
-	// Bounds by mini-buckets. Run gives an upper bound for the weight 0, and a lower bound for a weight above 0: the best one counts.
+	// Bounds by mini-buckets. Run gives an upper bound with weight 0, and a lower bound with a weight above 0: of these the largest counts.
 	conditioned := descent.ConditionedTerms(s.tables, s.values)
 	s.flopsLeft -= float64(1+len(lowerBoundWeights))*s.leaf.Flops + s.leaf.Matching + leafWork*float64(len(conditioned.Tables))
 	b, err := minibuckets.Run(s.ctx, conditioned, s.leaf, 0)

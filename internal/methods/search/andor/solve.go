@@ -39,7 +39,7 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 	s.stopped = false
 	s.costStack = s.costStack[:0]
 
-	// Replace the bound of each tree by its least cost. A tree is of no interest from the cost on with which the sum reaches below.
+	// Replace the bound of each tree by its least cost. The limit of a tree's cost is that with which the sum reaches below.
 	sum := s.boundOfTrees()
 	costs := make([]int64, len(s.roots)) // by tree
 	for i, v := range s.roots {
@@ -82,9 +82,9 @@ func (s *Search) boundOfTrees() int64 {
 	return sum
 }
 
-// solveTree returns the least cost of the tree of v under the present values of its separator, if that cost is less than below. If not, it
-// returns a lower bound of the least cost that is at least below. It remembers the result, exact or not, by the values of the separator. If
-// the search stops, the result means nothing.
+// solveTree returns the least cost of the tree of v under the present values of its separator (the variables above on which the tree
+// depends), if that cost is less than below. If not, it returns a lower bound of the least cost that is at least below. It remembers the
+// result, exact or not, by the values of the separator. If the search stops, the result means nothing.
 func (s *Search) solveTree(v int, below int64) int64 {
 	remembered, key := s.lookUp(v)
 	isKnown := remembered != nil && remembered.key == key

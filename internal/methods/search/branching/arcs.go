@@ -142,8 +142,8 @@ func (s *mover) removeTooCostly(x int32, values []int32) (remaining []int32, ok 
 	return remaining, true
 }
 
-// takeFromPartner moves unary costs of the second variable of arc id into the function. Afterwards s.gains[k] can be moved out of it to
-// values[k] of the first variable, for each k, without a cost below 0. Value b of the second variable gives
+// takeFromPartner moves unary costs of the second variable of arc id into the arc's function. Afterwards s.gains[k] can be moved out of
+// the function to values[k] of the first variable, for each k, without a cost below 0. Value b of the second variable gives
 // max_k (s.gains[k] − cost of the function at (values[k], b)), if that is above 0. The value that needs most is recorded as support of b,
 // since it will cost 0 with b.
 func (s *mover) takeFromPartner(id int32, values []int32) {

@@ -40,9 +40,10 @@ func (s *propagator) isOver() bool {
 //
 //   - variables with one value left become assigned;
 //   - variables that lost values: the support of their neighbours is restored;
-//   - variables whose unary costs were raised from 0: their neighbours of lower rank get full support;
+//   - variables whose unary costs were raised from 0: their neighbours of lower rank get full support, which counts these costs;
 //   - if a unary cost may reach the gap between bound and upperBound: costly values are removed;
-//   - variables whose existential support is in doubt, and variables that may be eliminable.
+//   - variables whose existential support is in doubt: a value that costs 0 together with its functions;
+//   - variables that may be eliminable.
 //
 // It returns false on a conflict, and true when no work is left or isOver.
 func (s *eliminator) runQueues() bool {
@@ -67,7 +68,7 @@ func (s *eliminator) runQueues() bool {
 			if s.raisedCosts.count > 0 && s.lowerBound() == boundBefore {
 				fruitless++
 			}
-			if fruitless > len(s.vars) {
+			if fruitless > len(s.vars) { // once for each variable: look for no further support
 				s.doubtfulSupport.clear()
 			}
 		case s.maybeEliminable.count > 0:
@@ -209,7 +210,7 @@ func (s *propagator) addToPair(x, y int32, cost func(a, b int32) int64) bool {
 	return s.giveSupport(int32(id)) && s.giveSupport(int32(id+1))
 }
 
-// activeArc returns the active arc from x to y that was made last, or −1.
+// activeArc returns the active arc from x to y that was made last, or −1. An arc from x to y is a function of the two, seen from x.
 func (s *propagator) activeArc(x, y int32) int32 {
 	arcs := s.vars[x].arcs
 	for k := len(arcs) - 1; k >= 0; k-- {
@@ -301,8 +302,8 @@ func (s *propagator) lowestRanked(w *wide) int {
 }
 
 // supportLowerRanks gives y's neighbours of lower rank full support, which counts the unary costs of y, since such a cost has risen. It
-// queues y and its neighbours of higher rank in doubtfulSupport: the rise may have ended their existential support. It returns false on a
-// conflict, and does nothing if y is not open.
+// queues y and its neighbours of higher rank in doubtfulSupport: the rise may have ended their existential support, a value that costs 0
+// together with its functions. It returns false on a conflict, and does nothing if y is not open.
 func (s *propagator) supportLowerRanks(y int32) bool {
 	v := &s.vars[y]
 	if !s.isOpen(y) {
@@ -425,8 +426,8 @@ func (s *propagator) costWithFunctions(x, a int32, limit int64) int64 {
 	return cost
 }
 
-// costWithPartner returns the least cost of value a of the first variable of arc id with a value of the second one: the cost of the arc's
-// function plus the unary cost of that value, which becomes the support of a.
+// costWithPartner returns the least cost of value a of the first variable of arc id, a function of two variables, with a value of the
+// second one: the cost of the function plus the unary cost of the second value, which becomes the support of a.
 func (s *propagator) costWithPartner(id, a int32) int64 {
 	e, reverse := &s.arcs[id], &s.arcs[reverseOf(id)]
 	y := e.to

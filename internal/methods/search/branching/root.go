@@ -121,8 +121,8 @@ func runWithoutTrace(s *solver, f func() bool) bool {
 }
 
 // passMessagesOf makes the step of a sweep of message passing for variable x. First it moves costs from functions to x. Then it moves an
-// equal share of the unary costs of x to each function with variables that come later in the sweep. Unary costs are divided into shares
-// parts. isUp is set if the sweep goes to higher ranks, isFirst for the first sweep. It returns false on a conflict.
+// equal share of the unary costs of x to each function with variables that come later in the sweep. isUp is set if the sweep goes to higher
+// ranks, isFirst for the first sweep. It returns false on a conflict.
 func (s *propagator) passMessagesOf(x int32, isUp, isFirst bool) bool {
 	if !s.isOpen(x) {
 		return true

@@ -124,7 +124,7 @@ func (s *solver) searchOpenNodes() {
 		heap.Pop(&s.open)
 		s.openBytes -= next.bytes()
 		s.diveFrom(next, s.backtrackLimit)
-		// Longer dives if many nodes are restored ones, shorter ones if few are.
+		// Decisions that are made again (Restored) are wasted: dives get longer from a tenth of the nodes on, shorter below a twentieth.
 		switch {
 		case s.stats.Restored > s.stats.Nodes/10 && s.backtrackLimit < maxDive:
 			s.backtrackLimit *= 2
@@ -139,7 +139,7 @@ func (s *solver) searchOpenNodes() {
 // conflict.
 func (s *solver) makeRootConsistent() bool {
 	// Queue all variables.
-	s.smallRise = s.largestCost() >> 10 // a rise of the bound below a thousandth of that is not worth more work
+	s.smallRise = s.largestCost() >> 10 // a rise of the bound by up to 1/1024 of that is not worth more work
 	for x := range s.vars {
 		if !s.makeNodeConsistent(int32(x)) {
 			return false
@@ -454,8 +454,9 @@ func (s *finder) costOfAll(values []int) int64 {
 const fewValues = 10
 
 // chooseDecision returns a decision about an open variable, and its opposite. The variable is that of the last conflict if it is open,
-// else chooseVariable chooses it. If it has at most fewValues values, the decision is to keep one: the value with existential support if
-// that costs 0, else the first one of unary cost 0. If it has more values, the decision is to keep the cheaper half of them.
+// else chooseVariable chooses it. If it has at most fewValues values, the decision is to keep one: the value that had existential support
+// last (it cost 0 together with its functions) if its unary cost is 0, else the first value of unary cost 0. If the variable has more
+// values, the decision is to keep the cheaper half of them.
 func (s *solver) chooseDecision() (first, opposite decision) {
 	x := s.lastConflict // its variable
 	if x < 0 || !s.isOpen(x) {

@@ -236,7 +236,8 @@ func newSolver(ctx context.Context, n *Network) (s *solver, isPossible bool) {
 func (s *solver) initBounds(m *merged) {
 	s.unit, s.forbidden = m.unit()
 	constant := m.constant.Value()
-	s.base = constant - (m.roundingError+math.Abs(constant))*0x1p-50 // less the rounding errors: bounds stay below the true costs
+	// Less the rounding errors of the tables and of the constant, in units of 2^-50: so bounds stay below the true costs.
+	s.base = constant - (m.roundingError+math.Abs(constant))*0x1p-50
 	s.bestNats = math.Inf(1)
 	s.upperBound, s.bestCost = s.forbidden, s.forbidden
 	s.boundCell = s.newCells(1)
@@ -339,9 +340,9 @@ func (s *state) addPair(x, y int32, table []int64) {
 	}
 }
 
-// newPair adds the two arcs of a function of x and y, and returns the number of the arc from x. The arc from y has the next number. Each
-// arc has a table, which the caller fills, a support for each value, and a cell for the cost that was moved to each value. The entries of
-// s.arcs that pop has cut off are used again, with their buffers.
+// newPair adds the two arcs of a function of x and y: the function as it is seen from x, and from y. It returns the number of the arc from
+// x. The arc from y has the next number. Each arc has a table, which the caller fills, a support for each value, and a cell for the cost
+// that was moved to each value. The entries of s.arcs that pop has cut off are used again, with their buffers.
 func (s *state) newPair(x, y int32) int {
 	id := len(s.arcs)
 	if cap(s.arcs) < id+2 {

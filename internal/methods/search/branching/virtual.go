@@ -67,9 +67,10 @@ func (v *virtual) strike(x, a, reason int32) bool {
 	return v.removeValue(x, a)
 }
 
-// findWipedOut computes the closure: it strikes values until each value left has a unary cost of at most theta, and costs at most theta in
-// each of its functions with some values left of the function's other variables. It returns the first variable that has no value left, or
-// −1 if there is none or the work has ended. At its end the state of the network is as before (pop); struckValues and strikeNumber remain.
+// findWipedOut computes the closure of the values under arc consistency, in which costs up to theta count as 0. It strikes values until
+// each value left has a unary cost of at most theta, and costs at most theta in each of its functions with some values left of the
+// function's other variables. It returns the first variable that has no value left, or −1 if there is none or the work has ended. At its
+// end the state of the network is as before (pop); struckValues and strikeNumber remain.
 func (v *virtual) findWipedOut() int32 {
 	for _, d := range v.struckValues {
 		v.strikeNumber[v.valueIndex(d.x, d.a)] = 0
@@ -95,8 +96,9 @@ func (v *virtual) findWipedOut() int32 {
 	return -1
 }
 
-// queueUsedVariables queues the variables of the functions in which the last step has moved costs. The closure has to look at these
-// functions even if their variables lose no values. A reason below 0 is a function of more than two variables, another one an arc.
+// queueUsedVariables queues the variables of v.usedFunctions, the functions in which the last rise of the bound has moved costs. The
+// closure has to look at them even if their variables lose no values. A number below 0 stands for a function of more than two variables
+// (wideReason), another one for an arc.
 func (v *virtual) queueUsedVariables() {
 	for reason := range v.usedFunctions {
 		if reason >= 0 {
@@ -146,8 +148,9 @@ func (v *virtual) strikeNeighbours(y int32) int32 {
 	return -1
 }
 
-// strikePair strikes the values of the first variable of arc id that cost more than theta with every value left of the second one. A
-// value b with which a costs at most theta is recorded as support of a. strikePair returns false if the first variable has no value left.
+// strikePair strikes the values of the first variable of arc id, a function of two variables, that cost more than theta with every value
+// left of the second one. A value b with which a costs at most theta is recorded as support of a. strikePair returns false if the first
+// variable has no value left.
 //
 // The cost of a and b is the entry of the table minus what was moved out of the function to each of them: v.movedOut(e, a) to value a, and
 // movedToPartner[b] to value b.
@@ -195,9 +198,10 @@ func (v *virtual) strikeWide(id int32, i int) bool {
 	return true
 }
 
-// raiseAlong raises the bound by moving costs along the reasons why variable wipedOut has no value in the closure. findDirection computes
-// the moves: v.movesPerUnit[cell] is what a cell changes by for each unit of the rise. The rise, which raiseAlong returns, is the largest
-// one for which no cost falls below 0 and no cell exceeds maxMoved. Every value of wipedOut gets as much, and the bound takes it.
+// raiseAlong raises the bound by moving costs along the reasons why variable wipedOut has no value in the closure, the set of values that
+// were not struck. findDirection computes the moves: v.movesPerUnit[cell] is what a cell changes by for each unit of the rise. The rise,
+// which raiseAlong returns, is the largest one for which no cost falls below 0 and no cell exceeds maxMoved. Every value of wipedOut gets
+// as much, and the bound takes it.
 func (v *virtual) raiseAlong(wipedOut int32) int64 {
 	rise, ok := v.findDirection(wipedOut)
 	if !ok {
@@ -249,7 +253,7 @@ func (v *virtual) findDirection(wipedOut int32) (largestRise int64, ok bool) {
 		units := v.unitsNeeded[v.valueIndex(d.x, d.a)]
 		switch {
 		case units == 0: // nothing needs it
-		case units > 1<<30:
+		case units > 1<<30: // needs add up from value to value, and must not overflow
 			return 0, false
 		case d.reason == ownCost:
 			cell := v.vars[d.x].unaryCell + int(d.a)
@@ -310,8 +314,9 @@ func (v *virtual) addDemand(value, movedCell int, units int64) {
 }
 
 // demandFromPair moves the units of cost that the struck value d needs to it from the function of two variables that is the reason of its
-// strike (d.reason, an arc). So that no entry of the function falls below 0, values b of its other variable must give it as many units:
-// those that were struck before d and whose cost with d is at most theta.
+// strike (d.reason, an arc): with all values that were left of the other variable, d costs more than theta in it. So that no entry of the
+// function falls below 0, values b of its other variable must give it as many units: those that were struck before d and whose cost with d
+// is at most theta.
 //
 // v.movesPerUnit[cell] is what a cell changes by for each unit that the bound rises. v.strikeNumber numbers the struck values in their
 // order, from 1; it is 0 for values that are not struck.
@@ -332,8 +337,8 @@ func (v *virtual) demandFromPair(d struckValue, units int64) {
 }
 
 // demandFromWide moves the units of cost that the struck value d needs to it from the function of more than two variables that is the
-// reason of its strike. Each combination of values with d then loses the units. If it costs at most theta, its values have to give the
-// function as many units: the value that was struck first, before d, is asked for what the combination has not got from its values yet.
+// reason of its strike. Each combination of values with d then loses the units. If a combination costs at most theta, its values have to
+// give the function as many units: the value that was struck first, before d, is asked for what the combination has not got yet.
 //
 // v.unitsAsked[cell] is what a value was asked for before, v.movesPerUnit[cell] what a cell changes by for each unit that the bound rises.
 // v.strikeNumber numbers the struck values in their order, from 1; it is 0 for values that are not struck.
@@ -402,7 +407,7 @@ func (s *solver) raiseVirtually() bool {
 			}
 		}
 
-		isThetaSmall := s.work < workEnd // the loop ended before the work did
+		isThetaSmall := s.work < workEnd // the loop ended before the work did, unless the search was stopped
 		roundRise := s.lowerBound() - roundBound
 		isFruitless := roundRise < min(roundBound, s.upperBound-roundBound)/virtualWorth
 		if isThetaSmall || s.stopped || isFruitless {
