@@ -125,8 +125,8 @@ func weighResult(prepared *descent.Prepared, r *branching.Result, count int) *bt
 	}
 
 	// Relaxed: there may be a better assignment. Unique: no other one is as good.
-	hasAllAsked := count > 1 && 1+len(found.Others) == count
-	isProved := r.Proved || hasAllAsked // in the latter case Bound decides whether they are the best
+	isListFull := count > 1 && 1+len(found.Others) == count
+	isProved := r.Proved || isListFull // of a full list, Bound decides whether the assignments are the best ones
 	found.Relaxed = !isProved || found.Bound-lnLast > btn.Tolerance
 	isAboveUnlisted := found.All || found.Bound < found.Weight.LogAbs()
 	isTied := found.Others != nil && found.Tied(found.Others[0].Weight)
@@ -156,7 +156,7 @@ func (p *Search) contractMarginal(
 
 	value := btn.Value{Flops: flops - s.flopsLeft}
 	switch {
-	case s.best == nil && math.IsInf(bound, -1):
+	case s.best == nil && math.IsInf(bound, -1): // all weights are 0
 		return value, nil
 	case s.best == nil:
 		value.Found = &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: bound + prepared.RoundingSlack(bound)}
@@ -179,8 +179,8 @@ func (p *Search) contractMarginal(
 func addOthers(prepared *descent.Prepared, r *branching.Result, best *btn.Found) {
 	list := []btn.Other{{Values: best.Values, Weight: best.Weight}}
 	for _, values := range r.Others {
-		other := prepared.Weigh(values)
-		list = append(list, btn.Other{Values: other.Values, Weight: other.Weight})
+		weighed := prepared.Weigh(values)
+		list = append(list, btn.Other{Values: weighed.Values, Weight: weighed.Weight})
 	}
 	slices.SortFunc(list, btn.Other.Compare)
 	best.Values, best.Weight = list[0].Values, list[0].Weight

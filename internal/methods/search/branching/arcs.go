@@ -154,18 +154,18 @@ func (s *mover) takeFromPartner(id int32, values []int32) {
 		if unary == 0 || s.exceedsMaxMoved(reverse.movedCell+int(b)) {
 			continue
 		}
-		taken, support := int64(0), int32(-1)
+		loss, support := int64(0), int32(-1)
 		column := reverse.table[int(b)*dx:][:dx]
 		for k, a := range values {
-			if need := s.gains[k] - (column[a] - s.movedOut(e, a) - moved); need > taken {
-				taken, support = need, a
+			if need := s.gains[k] - (column[a] - s.movedOut(e, a) - moved); need > loss {
+				loss, support = need, a
 			}
 		}
 		s.work += int64(len(values))
 		if support >= 0 {
 			reverse.support[b] = support
-			s.set(reverse.movedCell+int(b), moved-taken)
-			s.set(vy.unaryCell+int(b), unary-taken)
+			s.set(reverse.movedCell+int(b), moved-loss)
+			s.set(vy.unaryCell+int(b), unary-loss)
 		}
 	}
 }

@@ -353,21 +353,21 @@ func (v *virtual) demandFromWide(d struckValue, units int64) {
 			return
 		}
 
-		// Find the position of the value struck first, and the units that all values were asked for.
-		giver, asked := -1, int64(0)
+		// Find the position of the value struck first, and the units that all values give already.
+		giver, unitsGiven := -1, int64(0)
 		firstNumber := ownNumber
 		for i, b := range tuple {
 			if i == ownPosition {
 				continue
 			}
-			asked += v.unitsAsked[w.movedCells[i]+int(b)]
+			unitsGiven += v.unitsAsked[w.movedCells[i]+int(b)]
 			if n := v.strikeNumber[v.valueIndex(w.scope[i], b)]; n > 0 && n < firstNumber {
 				giver, firstNumber = i, n
 			}
 		}
-		if giver >= 0 && asked < units {
+		if giver >= 0 && unitsGiven < units {
 			cell := w.movedCells[giver] + int(tuple[giver])
-			v.addDemand(v.valueIndex(w.scope[giver], tuple[giver]), cell, v.unitsAsked[cell]+units-asked)
+			v.addDemand(v.valueIndex(w.scope[giver], tuple[giver]), cell, v.unitsAsked[cell]+units-unitsGiven)
 		}
 	})
 }
@@ -385,10 +385,12 @@ const (
 	virtualLead    = 6
 )
 
-// raiseVirtually raises the bound by virtual arc consistency as long as that is worth its work, and propagates if the bound has risen.
-// Costs up to v.theta count as 0; theta is halved when the bound rises by little. A round ends when theta is too small or its share of
-// the work is spent. The rounds end with the first in which theta became small or the bound rose too little for the work. raiseVirtually
+// raiseVirtually raises the bound by virtual arc consistency as long as that is worth its work, and propagates if the bound has risen. It
 // returns false if no assignment is better than the best one so far.
+//
+// Costs up to v.theta count as 0; theta is halved when the bound rises by at most theta/smallRiseShare. A round ends when theta is at most
+// 1/thetaFloor of the gap between bound and upperBound, or when it has taken 1/virtualShare of the work before it. The last round is one in
+// which theta became so small, or the bound rose by less than 1/virtualWorth of itself or of the gap.
 func (s *solver) raiseVirtually() bool {
 	v, startBound := s.newVirtual(), s.lowerBound()
 	for {
