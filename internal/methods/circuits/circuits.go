@@ -133,8 +133,8 @@ func (e evaluation) newValue(passes int) btn.Value {
 	return btn.Value{Flops: float64(passes) * float64(e.circuit.Edges())}
 }
 
-// smallestTied returns the number of the term whose assignment is the smallest, of the terms that are tied with the largest one, and how
-// many these are: at least 1 − tieWidth times the largest. Only the first n values of an assignment are compared.
+// smallestTied returns the number of the term whose assignment is the smallest, among the terms that are tied with the largest one, and the
+// number of ties. A term is a tie if it is at least 1 − tieWidth times the largest one. Assignments are compared by their first n values.
 func smallestTied(near circuit.Near, n int, tieWidth float64) (best, ties int) {
 	largest := 0
 	for k, x := range near.Terms {

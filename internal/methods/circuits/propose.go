@@ -332,11 +332,11 @@ func ProposeKnown(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.As
 	if !logicOf(j).hasLogic || checkNonNegative(j.Conditioned) != nil {
 		return nil, nil
 	}
-	known, err := assignModelCircuit(ctx, j, searchSteps(j, recurringFlops), isFinal)
-	if known == nil || err != nil {
+	assignment, err := assignModelCircuit(ctx, j, searchSteps(j, recurringFlops), isFinal)
+	if assignment == nil || err != nil {
 		return nil, err
 	}
-	return known, nil
+	return assignment, nil
 }
 
 // assignPlan returns the assignment of a circuit's plan, with its price. It returns nil if there is no circuit: err is errNoCircuit, or the

@@ -33,9 +33,9 @@ func (t *tabulator) reset() { t.ints, t.floats = t.ints[:0], t.floats[:0] }
 func (t *tabulator) takeInts(n int) []int32 {
 	start := len(t.ints)
 	t.ints = slices.Grow(t.ints, n)[:start+n]
-	out := t.ints[start : start+n : start+n]
-	clear(out)
-	return out
+	zeros := t.ints[start : start+n : start+n]
+	clear(zeros)
+	return zeros
 }
 
 // takeFloats returns n numbers of arbitrary value in memory of the tabulator, which stay until reset or releaseFloats.
@@ -87,9 +87,9 @@ func (t *tabulator) multiplyFactors(i int) (table []float64, valueCount int, ok 
 	for k := range table {
 		table[k] = weights[k%len(weights)]
 	}
-	for _, in := range b.messages {
-		span += in.span
-		t.multiply(table, t.messageOffsets(b.scope, in.scope), 0, in.values, 1) // index 0 at values 0, and no divisor
+	for _, m := range b.messages {
+		span += m.span
+		t.multiply(table, t.messageOffsets(b.scope, m.scope), 0, m.values, 1) // index 0 at values 0, and no divisor
 	}
 	for _, slice := range b.tables {
 		span += 2 * t.residual.tables[slice.table].span // once of the entry, once of its divisor
@@ -149,8 +149,8 @@ func (t *tabulator) numbers(b *bucket, size int) []float64 {
 	for k := range table {
 		table[k] = 1
 	}
-	for _, in := range b.messages {
-		t.multiply(table, t.messageOffsets(b.scope, in.scope), 0, in.factors, 1)
+	for _, m := range b.messages {
+		t.multiply(table, t.messageOffsets(b.scope, m.scope), 0, m.factors, 1)
 	}
 	t.multiplyTables(table, b)
 	t.excludeAll(table, b)

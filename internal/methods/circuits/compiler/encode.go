@@ -115,9 +115,9 @@ func (p *problem) literalOf(v int32, a int) lit {
 
 // isTrueAt reports whether a literal about variable v of the formula, which has two values or more, is true if v has value a.
 func (p *problem) isTrueAt(l lit, v, a int32) bool {
-	taken := p.literalOf(v, int(a))
-	if taken.Variable() == l.Variable() {
-		return taken == l
+	valueLiteral := p.literalOf(v, int(a))
+	if valueLiteral.Variable() == l.Variable() {
+		return valueLiteral == l
 	}
 	return !l.IsPositive() // l is about another value, which v has not
 }

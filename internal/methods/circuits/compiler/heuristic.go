@@ -80,11 +80,11 @@ func (h *heuristic) decide(vars []int32) lit {
 		}
 	}
 
-	taken, notTaken := positive(best), negative(best)
-	if h.problem.isOneOfMany[best] || h.activity[taken] > h.activity[notTaken] {
-		return taken
+	trueLiteral, falseLiteral := positive(best), negative(best)
+	if h.problem.isOneOfMany[best] || h.activity[trueLiteral] > h.activity[falseLiteral] {
+		return trueLiteral
 	}
-	return notTaken
+	return falseLiteral
 }
 
 // countDecision counts a decision. Once in activityDecay decisions it halves the activity of all literals, so that older occurrences count

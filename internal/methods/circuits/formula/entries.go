@@ -98,10 +98,10 @@ func dropMode(dims []int, data []float64, k int) (smaller []float64, ok bool) {
 // fillZeros returns a table in which each 0 is replaced by the first positive entry of its row along the last mode, or by 1 if all
 // entries of the row are 0. So a row whose positive entries are equal becomes constant. Clauses exclude the entries that were 0.
 func fillZeros(dims []int, data []float64) []float64 {
-	out := slices.Clone(data)
+	filled := slices.Clone(data)
 	d := dims[len(dims)-1]
-	for start := 0; start < len(out); start += d {
-		row := out[start : start+d]
+	for start := 0; start < len(filled); start += d {
+		row := filled[start : start+d]
 		fill := 1.0
 		if k := slices.IndexFunc(row, func(x float64) bool { return x > 0 }); k >= 0 {
 			fill = row[k]
@@ -112,7 +112,7 @@ func fillZeros(dims []int, data []float64) []float64 {
 			}
 		}
 	}
-	return out
+	return filled
 }
 
 // interactingModes divides the modes (axes) of a table t > 0 into groups g for which t = Π_g t_g(x_g).
@@ -131,10 +131,10 @@ func (b *builder) interactingModes(dims []int, data []float64) [][]int {
 			if firstOfGroup[i] == firstOfGroup[j] || b.isOver(len(data)) || areIndependent(dims, data, j, i) {
 				continue
 			}
-			from, to := max(firstOfGroup[i], firstOfGroup[j]), min(firstOfGroup[i], firstOfGroup[j])
+			first, second := min(firstOfGroup[i], firstOfGroup[j]), max(firstOfGroup[i], firstOfGroup[j])
 			for k := range firstOfGroup {
-				if firstOfGroup[k] == from {
-					firstOfGroup[k] = to
+				if firstOfGroup[k] == second { // of the second group: join the first one
+					firstOfGroup[k] = first
 				}
 			}
 		}
@@ -208,11 +208,11 @@ func alongModes(dims []int, data []float64, modes []int) []float64 {
 		strides[k] = stride
 		stride *= dims[k]
 	}
-	out := []float64{}
+	entries := []float64{}
 	var walk func(n, cell int) // cell is the index by the values of the first n of modes
 	walk = func(n, cell int) {
 		if n == len(modes) {
-			out = append(out, data[cell])
+			entries = append(entries, data[cell])
 			return
 		}
 		for a := range dims[modes[n]] {
@@ -220,5 +220,5 @@ func alongModes(dims []int, data []float64, modes []int) []float64 {
 		}
 	}
 	walk(0, 0)
-	return out
+	return entries
 }

@@ -75,10 +75,9 @@ func (g *rebuilding) valueOf(v int, a int32) int32 {
 // that a root may still have) and newVariable (its new number; −1: none). It returns the variables that the rebuilt formula has, in their
 // new order: the roots of two values or more. Those that stand for links come first; links is their number.
 func (g *rebuilding) chooseVariables() (order []int, links int) {
-	// The root of each variable. A root counts as a link if it or a function of it is one.
 	n := len(g.f.Domains)
-	g.rootOf, g.valuesOf, g.newVariable = make([]int, n), make([][]int32, n), slices.Repeat([]int{-1}, n)
-	isLink := make([]bool, n)
+	g.rootOf, g.newVariable = make([]int, n), slices.Repeat([]int{-1}, n)
+	isLink := make([]bool, n) // by root: it or a function of it is a link
 	for v := range n {
 		g.rootOf[v] = v
 		if g.found.replicas != nil && g.found.replicas[v].valueOf != nil {
@@ -87,19 +86,8 @@ func (g *rebuilding) chooseVariables() (order []int, links int) {
 		isLink[g.rootOf[v]] = isLink[g.rootOf[v]] || v < g.f.Links
 	}
 
-	// The values that roots may still have.
-	for v, d := range g.f.Domains {
-		if g.rootOf[v] != v || g.found.eliminated[v] {
-			continue
-		}
-		for a := range d {
-			if isExcluded := g.found.truth[g.f.FirstAtom(v)+a] < 0; !isExcluded {
-				g.valuesOf[v] = append(g.valuesOf[v], int32(a))
-			}
-		}
-	}
-
 	// New numbers: links first, then auxiliary variables.
+	g.findValues()
 	for _, areLinks := range []bool{true, false} {
 		for v, values := range g.valuesOf {
 			if len(values) > 1 && isLink[v] == areLinks {
@@ -114,13 +102,28 @@ func (g *rebuilding) chooseVariables() (order []int, links int) {
 	return order, links
 }
 
-// functionalOf reports for each of the given roots whether it is functional (Formula.Functional): it or a variable that is a function of it
-// is.
+// findValues fills in g.valuesOf, the values that roots may still have. Variables that are no roots or were summed out have none.
+func (g *rebuilding) findValues() {
+	g.valuesOf = make([][]int32, len(g.f.Domains))
+	for v, d := range g.f.Domains {
+		if g.rootOf[v] != v || g.found.eliminated[v] {
+			continue
+		}
+		for a := range d {
+			if isExcluded := g.found.truth[g.f.FirstAtom(v)+a] < 0; !isExcluded {
+				g.valuesOf[v] = append(g.valuesOf[v], int32(a))
+			}
+		}
+	}
+}
+
+// functionalOf reports for each of the given roots whether it is functional (Formula.Functional: the links determine it). It is if it, or a
+// variable that is a function of it, was functional before.
 func (g *rebuilding) functionalOf(roots []int) []bool {
 	isFunctional := make([]bool, len(g.f.Domains)) // by root
-	for i, is := range g.f.Functional {
+	for i, wasFunctional := range g.f.Functional { // by auxiliary variable
 		root := g.rootOf[g.f.Links+i]
-		isFunctional[root] = isFunctional[root] || is
+		isFunctional[root] = isFunctional[root] || wasFunctional
 	}
 	functional := make([]bool, len(roots))
 	for i, v := range roots {

@@ -72,7 +72,7 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 
 	strengthened := 0 // rounds that asked about the formula as a whole (strengthen); their number is limited
 	for round := 0; err == nil && round < mostRounds; round++ {
-		s := &simplifier{f: r.Formula, prop: newPropagator(r.Formula), pace: p, workLimit: work, eliminated: make([]bool, len(r.Formula.Domains))}
+		s := newSimplifier(r.Formula, p, work)
 		s.strengthened = &strengthened
 		isLast := round == mostRounds-1
 		mayFindMore := s.runRound(isLast)
@@ -93,10 +93,15 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 	return dropImplied(ctx, r, p, work, workLimit)
 }
 
+// newSimplifier returns a simplifier for a round that may take the given work. It has found nothing yet.
+func newSimplifier(f *Formula, p *pace.Pace, work int64) *simplifier {
+	return &simplifier{f: f, prop: newPropagator(f), pace: p, workLimit: work, eliminated: make([]bool, len(f.Domains))}
+}
+
 // dropImplied returns r without the clauses that follow from the others, and sets its Work. It comes last, since these clauses help to find
 // everything else. work is what remains of workLimit.
 func dropImplied(ctx context.Context, r *Reduced, p *pace.Pace, work, workLimit int64) (*Reduced, error) {
-	s := &simplifier{f: r.Formula, prop: newPropagator(r.Formula), pace: p, workLimit: work, eliminated: make([]bool, len(r.Formula.Domains))}
+	s := newSimplifier(r.Formula, p, work)
 	s.removeImplied()
 	work -= s.prop.Work
 	if err := p.Err(); err != nil {
@@ -149,9 +154,9 @@ func (s *simplifier) workEndFor(share int64) int64 {
 // isOver reports whether a part of a round is to end: the context has ended, the work counter has reached workEnd, or a contradiction was
 // found. *workBefore is the counter at the last call; it is updated.
 func (s *simplifier) isOver(workEnd int64, workBefore *int64) bool {
-	done := s.prop.Work - *workBefore
+	workSince := s.prop.Work - *workBefore
 	*workBefore = s.prop.Work
-	return s.pace.Over(1+done) || s.prop.Work >= workEnd || s.prop.IsContradictory
+	return s.pace.Over(1+workSince) || s.prop.Work >= workEnd || s.prop.IsContradictory
 }
 
 // runRound runs the parts of a round, and reports whether a further round may find more. The costly parts run only if the cheap ones have

@@ -15,8 +15,8 @@ func (s *simplifier) subsume() bool {
 	workEnd, workBefore := s.workEndFor(subsumeShare), s.prop.Work
 
 	// List all clauses under their literals.
-	all := &occurrences{s: s, clausesOf: make([][]int32, 2*s.f.Atoms()), signatures: make([]uint64, 0, len(s.prop.clauses))}
-	queue := all.addNew()
+	index := &occurrences{s: s, clausesOf: make([][]int32, 2*s.f.Atoms()), signatures: make([]uint64, 0, len(s.prop.clauses))}
+	queue := index.addNew()
 	slices.SortStableFunc(queue, func(m, n int32) int { return cmp.Compare(len(s.prop.clauses[m]), len(s.prop.clauses[n])) })
 
 	hasFound := false
@@ -28,10 +28,10 @@ func (s *simplifier) subsume() bool {
 		}
 
 		c := slices.Clone(s.prop.clauses[n])
-		hasFound = all.reduceSupersets(n, c, noFlip) || hasFound
+		hasFound = index.reduceSupersets(n, c, noFlip) || hasFound
 		for k := range c { // with c[k] replaced by its opposite
-			hasFound = all.reduceSupersets(n, c, k) || hasFound
-			queue = append(queue, all.addNew()...) // the clauses that became shorter
+			hasFound = index.reduceSupersets(n, c, k) || hasFound
+			queue = append(queue, index.addNew()...) // the clauses that became shorter
 			if s.prop.removed[n] || s.prop.IsContradictory {
 				break
 			}
@@ -94,16 +94,16 @@ const noFlip = -1
 func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 	// The literals to look for, in canonical form (one for all with the same meaning), and which of them is in the fewest clauses.
 	s := o.s
-	want := slices.Clone(c)
+	subset := slices.Clone(c)
 	rarest := -1
 	var signature uint64
-	for k := range want {
+	for k := range subset {
 		if k == flip {
-			want[k] = want[k].Not()
+			subset[k] = subset[k].Not()
 		}
-		want[k] = s.canonical(want[k])
-		signature |= o.signature(want[k])
-		if rarest < 0 || len(o.clausesOf[want[k]]) < len(o.clausesOf[want[rarest]]) {
+		subset[k] = s.canonical(subset[k])
+		signature |= o.signature(subset[k])
+		if rarest < 0 || len(o.clausesOf[subset[k]]) < len(o.clausesOf[subset[rarest]]) {
 			rarest = k
 		}
 	}
@@ -111,13 +111,13 @@ func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 		return false
 	}
 
-	// Look through the clauses of that literal for those that contain all of want. Signatures rule out most of the others.
+	// Look through the clauses of that literal for those that contain all of subset. Signatures rule out most of the others.
 	hasFound := false
-	for _, m := range o.clausesOf[want[rarest]] {
+	for _, m := range o.clausesOf[subset[rarest]] {
 		s.prop.Work++
-		isSubset := signature&^o.signatures[m] == 0 // clause m has all bits of want's signature
-		mayContain := isSubset && len(s.prop.clauses[m]) >= len(want)
-		if m == n || s.prop.removed[m] || !mayContain || !o.contains(m, want) {
+		isSubset := signature&^o.signatures[m] == 0 // clause m has all bits of subset's signature
+		mayContain := isSubset && len(s.prop.clauses[m]) >= len(subset)
+		if m == n || s.prop.removed[m] || !mayContain || !o.contains(m, subset) {
 			continue
 		}
 		hasFound = true
@@ -127,7 +127,7 @@ func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 		}
 		var shorter []Literal
 		for _, l := range s.prop.clauses[m] {
-			if s.canonical(l) != want[flip] {
+			if s.canonical(l) != subset[flip] {
 				shorter = append(shorter, l)
 			}
 		}
@@ -137,10 +137,10 @@ func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 }
 
 // contains reports whether clause m has all of these literals, which are canonical.
-func (o *occurrences) contains(m int32, want []Literal) bool {
+func (o *occurrences) contains(m int32, subset []Literal) bool {
 	c := o.s.prop.clauses[m]
 	o.s.prop.Work += int64(len(c))
-	for _, l := range want {
+	for _, l := range subset {
 		if !slices.ContainsFunc(c, func(k Literal) bool { return o.s.canonical(k) == l }) {
 			return false
 		}

@@ -22,17 +22,9 @@ import (
 // the circuit would be too large, or if the tables have entries below 0 or beyond float64. Simplification keeps all terms (Terms): nothing
 // is summed out beforehand, and every term of the network is one of the circuit.
 func compileByElimination(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, error) {
-	// The simplified tables, with all weights that are not 0 replaced by 1.
-	unweighted, err := withUnitWeights(net)
-	if err != nil {
-		return nil, err
-	}
-	original, err := lower.Build(ctx, unweighted)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil || original.Unfit != "" || original.Signed() {
-		return nil, nil // a search of the formula may have a circuit, or reports why there is none
+	original, err := unweightedTables(ctx, net)
+	if err != nil || original == nil {
+		return nil, err // without an error: a search of the formula may have a circuit, or reports why there is none
 	}
 	simplified, err := preprocess.Run(ctx, original, preprocess.Options{Terms: true, Probes: o.Probes})
 	if err != nil {
@@ -61,6 +53,23 @@ func compileByElimination(ctx context.Context, net *btn.Network, o Options) (*ci
 		return nil, err
 	}
 	return liftToNetwork(ctx, c, net, original, simplified, indices)
+}
+
+// unweightedTables returns the tables of a network in which all weights that are not 0 are replaced by 1. It returns nil and no error if
+// they cannot be built, are not fit for sums (Unfit), or have entries below 0.
+func unweightedTables(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
+	unweighted, err := withUnitWeights(net)
+	if err != nil {
+		return nil, err
+	}
+	e, err := lower.Build(ctx, unweighted)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil || e.Unfit != "" || e.Signed() {
+		return nil, nil
+	}
+	return e, nil
 }
 
 // shortOrder returns the min-fill order of an expression. ok is false if the width or the flops of an elimination along it are larger than

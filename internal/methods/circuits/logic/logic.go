@@ -95,7 +95,7 @@ func search(
 		return scaled.Number{}, nil, 0, err
 	}
 
-	// The search.
+	// The search over the simplified formula. The translator writes the circuit over the variables of f.
 	translator := newTranslator(f, reduced, o.Bytes)
 	options := compiler.Options{
 		Work: remainingWork(o.Work, reduced.Work), Rival: o.Rival, Memory: o.Memory / 2,
@@ -115,7 +115,7 @@ func search(
 	if errors.Is(err, circuit.ErrFull) {
 		err = fault.New(fault.OverBudget, "%w: %d bytes: %w", ErrCircuit, o.Bytes, err)
 	}
-	if err != nil || !r.Traced {
+	if err != nil || !r.Traced { // not traced: there is no circuit
 		return r.Z.Mul(fixedWeight), nil, r.Stats.Work, err
 	}
 

@@ -135,9 +135,9 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (
 			continue
 		}
 
-		done := s.Work - workBefore
+		workSince := s.Work - workBefore
 		workBefore = s.Work
-		if look.Over(done) || s.Work > workEnd {
+		if look.Over(workSince) || s.Work > workEnd {
 			return 0
 		}
 
