@@ -174,7 +174,7 @@ func (s *marginalSearch) makeLevels(plan *minibuckets.Plan) error {
 // planWeighing plans the sums that weigh one assignment: s.inner if they fit half of the memory and of flops, else the mini-buckets s.leaf,
 // which bound them. isMaximised tells for each index whether it is maximised and not summed.
 func (s *marginalSearch) planWeighing(isMaximised []bool, flops float64, threads int) (err error) {
-	moves := max(1, int64(leafShare*flops/policy.MoveFlops))
+	moves := max(1, int64(leafShare*flops/policy.MoveFlops)) // of planning, each of which takes the time of MoveFlops flops
 	s.inner, err = descent.NewInnerSum(s.ctx, s.tables, descent.PlanOptions{Memory: s.memory / 2, Moves: moves}, threads)
 	isAffordable := err == nil && s.inner.Cost.Flops <= flops/2
 	if isAffordable || err != nil && fault.CodeOf(err) != fault.OverBudget {

@@ -168,10 +168,12 @@ func firstEliminated(scope, position []int) int {
 	return slices.MinFunc(scope, func(a, b int) int { return position[a] - position[b] })
 }
 
-// WidenMiniBuckets replaces the mini-buckets that bound the search by the largest ones that work and memory allow. isWider is false if no
-// larger ones are allowed; then the present ones stay. If the messages of the larger ones cannot be computed (an error, or costs that are
-// too large), isWider is false, the search is without mini-buckets from then on, and later calls make none. Errors: those of the context
-// and of minibuckets.
+// WidenMiniBuckets replaces the mini-buckets that bound the search by the largest ones that work and memory allow. A mini-bucket is a
+// product of functions with a variable, of which the least cost over the variable is taken: the larger the products, the better the bound.
+//
+// isWider is false if no larger ones are allowed; then the present ones stay. If the messages (least costs) of the larger ones cannot be
+// computed, because of an error or costs that are too large, isWider is false, the search is without mini-buckets from then on, and later
+// calls make none. Errors: those of the context and of minibuckets.
 func (s *Search) WidenMiniBuckets(ctx context.Context, work int64) (isWider bool, err error) {
 	if s.productEntries > 0 && !s.wasSplit { // no bucket is split: larger limits change nothing
 		return false, nil

@@ -18,7 +18,7 @@ func (s *mover) cheapestPartner(e *arc, a int32, movedToPartner, unary []int64, 
 	row := e.table[int(a)*d:][:d]
 	moved := s.movedOut(e, a) // the cost is row[b] − moved − movedToPartner[b]
 	leastCost = infiniteCost
-	if unary == nil {
+	if unary == nil { // two loops, so that neither tests this for each b
 		for _, b := range partners {
 			if c := row[b] - movedToPartner[b]; c < leastCost {
 				leastCost, partner = c, b

@@ -102,7 +102,7 @@ func (s *propagator) assignVariable(x int32) bool {
 		if !s.isActive(s.arcs[id].activeCell) {
 			continue
 		}
-		s.blamePairOnConflict(id)
+		s.blamePairOnConflict(id) // its weight rises if projectRow finds a conflict
 		if !s.projectRow(id, a) {
 			return false
 		}

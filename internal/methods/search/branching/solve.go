@@ -114,7 +114,7 @@ func (s *solver) searchOpenNodes() {
 			s.explore()
 			workBefore := s.work
 			decompose(s)
-			s.exploredWork += s.work - workBefore // only the work of other kinds has to double
+			s.exploredWork += s.work - workBefore // the work of decompose does not count until the next time
 		}
 		next := s.open[0]
 		if max(next.bound, s.provenBound) >= s.upperBound { // no open node has a better assignment
