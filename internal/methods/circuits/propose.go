@@ -82,12 +82,12 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if treeErr != nil && fault.CodeOf(treeErr) != fault.OverBudget {
 		return nil, treeErr
 	}
-	isTreeExpensive := treeErr != nil || tree.Plan.Estimates[0].Cost.Flops > farFlops
+	isTreeExpensive := treeErr != nil || tree.Plan.Estimates[0].Cost.Flops > farFlops // an hour of a core
 	switch {
-	case treeErr != nil && isOnlyZ(ctx, j): // nothing else answers
+	case treeErr != nil && isOnlyZ(ctx, j): // nothing else answers: a search of hours when the job runs
 		return countAssignment(j, &WeightedCount{Work: countWork}), nil
 	case isTreeExpensive && isOnlyZ(ctx, j):
-		assignment, err = tryCount(ctx, j, triedWork)
+		assignment, err = tryCount(ctx, j, triedWork) // a search of at most some 80 s now
 	default:
 		assignment, err = searchInProportion(ctx, j, tree, steps, isTreeExpensive)
 	}

@@ -60,7 +60,7 @@ func (b *Builder) numberNodes(look *pace.Pace, root Node, c *Circuit) (numberOf 
 		}
 		arg := b.args[b.start(n)] // of a leaf the number of its weight, of a number its position in b.numbers
 		switch {
-		case numberOf[n] < 0:
+		case numberOf[n] < 0: // not in the circuit
 		case b.kinds[n] == kindLeaf:
 			numberOf[n] = arg
 		case b.kinds[n] == kindNumber:

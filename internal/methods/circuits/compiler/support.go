@@ -4,11 +4,11 @@ package compiler
 
 import "slices"
 
-// supports returns clauses that follow from the formula and make propagation arc consistent. Let x and y be variables of more than two
+// supports returns clauses that follow from the formula, with which propagation excludes more. Let x and y be variables of more than two
 // values, and let clauses of two literals state that value a of x excludes two or more values of y. Then a clause states: x ≠ a, or y has
-// one of the values that a does not exclude. With it propagation excludes a when the last of these is excluded. It leaves out values of y
-// that are excluded at the root (value), and clauses without a value of y. The clauses are no part of components. Source: I. P. Gent, Arc
-// consistency in SAT (ECAI 2002).
+// one of the values that a does not exclude. With this clause propagation excludes a when no value of y is left that a does not exclude
+// (arc consistency). It leaves out values of y that are excluded at the root (value), and clauses without a value of y. The clauses are no
+// part of components. Source: I. P. Gent, Arc consistency in SAT (ECAI 2002).
 func supports(p *problem, value []int8, clauses [][]lit) (supporting [][]lit) {
 	list, excluded := exclusions(p, clauses)
 	for _, e := range list {
@@ -35,8 +35,9 @@ type exclusion struct {
 	variable int32 // y
 }
 
-// exclusions returns the literals "y has not the value b" for the values b that a value of another variable excludes. Clauses of two
-// negative literals state that. list has the keys of excluded in the order of the clauses. x and y have more than two values.
+// exclusions returns what values of variables exclude, for variables of more than two values. A clause of two negative literals, x ≠ a or
+// y ≠ b, states that x = a excludes y = b, and the other way round. excluded[e] has the literals y ≠ b for all b that the value of e
+// excludes. list has the keys of excluded in the order of the clauses.
 func exclusions(p *problem, clauses [][]lit) (list []exclusion, excluded map[exclusion][]lit) {
 	excluded = map[exclusion][]lit{}
 	for _, c := range clauses {

@@ -113,7 +113,7 @@ func (b *builder) addTable(scope, dims []int, data []float64) {
 	scope, dims = withoutConstants(scope, dims)
 	if len(scope) == 0 { // a number
 		if data[0] == 0 {
-			b.addClause([]Literal{})
+			b.addClause([]Literal{}) // never holds, so the formula is 0
 		} else {
 			b.multiplyScale(scaled.FromFloat(data[0]))
 		}

@@ -90,7 +90,7 @@ func (b *builder) reachableCounts(c *counter) (layers [][]int, ok bool) {
 	c.strides = []int{0} // level 0 is not counted
 	shape, stride := c.levels.Shape(), 1
 	for a := len(shape) - 1; a >= 0; a-- {
-		c.strides = slices.Insert(c.strides, 1, stride)
+		c.strides = slices.Insert(c.strides, 1, stride) // of level a + 1: the last level is the fastest
 		stride *= shape[a]
 	}
 

@@ -36,7 +36,7 @@ func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
 	g.b.multiplyScale(g.f.Scale)
 
 	// Clauses and tables.
-	seen := map[string]bool{}
+	seen := map[string]bool{} // by the bytes of a clause that was added
 	for _, c := range found.clauses {
 		if g.b.isOver(1 + len(c)) {
 			break

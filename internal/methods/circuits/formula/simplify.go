@@ -44,13 +44,14 @@ const (
 //
 //   - literals that unit propagation fixes, and those whose opposite it refutes, or that both values of a variable imply;
 //   - variables that are equivalent to literals of others: cycles of implications, and consequences of both values of a variable;
-//   - clauses that others subsume, and literals that resolution with one other clause takes away;
+//   - clauses that others subsume (they contain another one), and literals that resolution with one other clause takes away;
 //   - literals that no assignment needs, and equivalences, that a search for assignments finds: see strengthen;
-//   - literals that vivification finds to be superfluous, and last the clauses that unit propagation finds to follow from the others:
-//     neither changes which assignments there are;
+//   - literals that are superfluous since propagation of the clause's other literals shows that (vivification), and last the clauses that
+//     unit propagation finds to follow from the others: neither changes which assignments there are;
 //   - auxiliary variables of two values that the links determine, by resolution, if that makes nothing longer.
 //
-// Pure literals stay: without them there would be other assignments. If no assignment is left, Formula has an empty clause.
+// Pure literals, whose opposites are in no clause, are not made true: there would be fewer assignments. If no assignment is left, Formula
+// has an empty clause.
 //
 // work bounds the steps of propagation (0: DefaultWork); all that was found by then is used. The same f gives the same result.
 // Errors: over_budget for tables that would not fit query.DefaultMemory; the context's.

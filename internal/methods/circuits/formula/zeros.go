@@ -187,7 +187,7 @@ func (c *cover) separatingModes(cell []int32, modeLimit int) (modes []int, ok bo
 		}
 		common &= differ[i]
 	}
-	if len(c.positive) == 0 {
+	if len(c.positive) == 0 { // the whole table is 0
 		return nil, true
 	}
 
@@ -260,19 +260,7 @@ func (c *cover) hitsAll(sets []uint64, chosen uint64) bool {
 // widen replaces the values of the box's k-th mode by all values with which the box still has no positive cell. It does so only if the
 // clause of the widened box has at most as many literals as all clauses of the boxes that have one of these values each.
 func (c *cover) widen(x *box, k int) {
-	// The values at which no positive cell is in the box.
-	mode := x.modes[k]
-	values := slices.Repeat([]bool{true}, c.dims[mode])
-	c.work += len(c.positive) * len(x.modes)
-positive:
-	for _, p := range c.positive {
-		for j, m := range x.modes {
-			if j != k && !x.values[j][p[m]] {
-				continue positive
-			}
-		}
-		values[p[mode]] = false
-	}
+	values := c.zeroValues(x, k)
 
 	// otherLiterals are the literals about the box's other modes. With n of d values of the mode, the clause has otherLiterals + d − n
 	// literals. One clause for each value would take n·(otherLiterals + 1).
@@ -284,9 +272,26 @@ positive:
 			otherLiterals += c.dims[m] - n
 		}
 	}
-	if n, _ := countTrue(values); otherLiterals+c.dims[mode]-n <= n*(otherLiterals+1) {
+	if n, _ := countTrue(values); otherLiterals+c.dims[x.modes[k]]-n <= n*(otherLiterals+1) {
 		x.values[k] = values
 	}
+}
+
+// zeroValues reports for each value of the box's k-th mode whether the box would have no positive cell if it had that value there.
+func (c *cover) zeroValues(x *box, k int) []bool {
+	mode := x.modes[k]
+	areZero := slices.Repeat([]bool{true}, c.dims[mode])
+	c.work += len(c.positive) * len(x.modes)
+	for _, p := range c.positive {
+		isInBox := true // on all modes but the k-th
+		for j, m := range x.modes {
+			isInBox = isInBox && (j == k || x.values[j][p[m]])
+		}
+		if isInBox {
+			areZero[p[mode]] = false
+		}
+	}
+	return areZero
 }
 
 // countTrue returns the number of true entries of a list, and the position of the first one, −1 if there is none.

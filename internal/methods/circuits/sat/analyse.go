@@ -88,8 +88,9 @@ func (s *Solver) resolve(v int32) (onLevel int) {
 	return onLevel
 }
 
-// minimise removes literals from the lemma that follow from its others: those whose reason has, beside the literal itself, only literals
-// that the analysis has met, or facts (isImplied). Then it clears s.seen, the marks of the variables that were met.
+// minimise removes literals from the lemma, the clause to learn, that follow from its others: those whose reason, the clause that gave them
+// their value, has besides only literals that the analysis has met, or facts (isImplied). Then it clears s.seen, the marks of the
+// variables that were met.
 func (s *Solver) minimise() {
 	kept := 0
 	for _, l := range s.lemma {
