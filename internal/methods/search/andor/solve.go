@@ -188,14 +188,7 @@ func (s *Search) makeMemory() {
 	s.memory = make([][]entry, len(s.nodes))
 	var remembering []int // variables that have a table
 	for v := range s.nodes {
-		separator := s.nodes[v].separator // the parent is its last variable
-		k := len(separator)
-		if k == 0 {
-			continue
-		}
-		parent := &s.nodes[separator[k-1]]
-		comesAgain := len(parent.separator) != k-1 // v's separator has the parent and a part of the parent's separator
-		if comesAgain && s.separatorStates(v) < 1<<62 {
+		if s.comesAgain(v) && s.separatorStates(v) < 1<<62 { // a key is 1 more than the number of a combination
 			remembering = append(remembering, v)
 		}
 	}
@@ -208,6 +201,14 @@ func (s *Search) makeMemory() {
 		}
 		s.memory[v] = make([]entry, size)
 	}
+}
+
+// comesAgain reports whether the search may come to v several times with the same values of its separator: the separator, whose last
+// variable is the parent, does not have all of the parent's separator.
+func (s *Search) comesAgain(v int) bool {
+	separator := s.nodes[v].separator
+	k := len(separator)
+	return k > 0 && len(s.nodes[separator[k-1]].separator) != k-1
 }
 
 // separatorStates returns the number of combinations of values of a variable's separator.

@@ -61,15 +61,7 @@ func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 // searchAndReport searches the open nodes, and returns the assignments found with a bound of all others.
 func (s *solver) searchAndReport() *Result {
 	s.searchOpenNodes()
-
-	// lower bounds the cost of every assignment that may be better than those found: in open nodes and in leaves.
-	lower := min(s.upperBound, s.leafFloor)
-	for _, n := range s.open {
-		lower = min(lower, n.bound)
-	}
-	lower = max(lower, min(s.provenBound, s.upperBound))
-
-	// lower is in units; Bound and Cost are in nats.
+	lower := s.boundOfUnfound() // in units; Bound and Cost are in nats
 	r := &Result{Values: s.best, Cost: s.bestNats, Bound: s.base + float64(lower)*s.unit, Proved: lower >= s.bestCost, Stats: s.stats}
 	r.Stats.Work = s.work
 	if lower >= s.forbidden { // no other assignment is allowed
@@ -92,6 +84,16 @@ func (s *solver) searchAndReport() *Result {
 		}
 	}
 	return r
+}
+
+// boundOfUnfound returns a lower bound of the cost of every assignment that may be better than those found, at most upperBound. Such an
+// assignment is in an open node or in a leaf (leafFloor). The search along separators has another bound for all of them (provenBound).
+func (s *solver) boundOfUnfound() int64 {
+	lower := min(s.upperBound, s.leafFloor)
+	for _, n := range s.open {
+		lower = min(lower, n.bound)
+	}
+	return max(lower, min(s.provenBound, s.upperBound))
 }
 
 // openRoot propagates at the root and makes it the first open node. No node is open if that alone shows that no assignment is better than
