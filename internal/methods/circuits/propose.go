@@ -106,6 +106,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 func stepsBeforeTree(j *proposal.Job, ask proposal.Ask) int64 {
 	steps := int64(0)
 	if logicOf(j).isFormula {
+		// A share of the known order's price, up to a limit: half a second (circuitProbe), or more if there are many cores to simplify.
 		limit := max(circuitProbe, min(circuitProbeCore*int64(len(j.Net.Cores)), circuitProbeMost))
 		steps = min(searchSteps(j, circuitShare*ask.Flops/policy.ExactRate), limit)
 	}
@@ -378,8 +379,9 @@ func proposeParametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*b
 	return assignPlan(j, plan, cacheState, nil)
 }
 
-// rivalSteps returns the price of an elimination of the simplified network under the query's evidence, in steps of a search. The only
-// error is that of a context that has ended. If the network cannot be prepared for an elimination, or no order is found, it returns 0.
+// rivalSteps returns the price of an elimination of the simplified network under the query's evidence, in steps of a search: a step takes
+// the time of policy.StepCells entries of an elimination. The only error is that of a context that has ended. If the network cannot be
+// prepared for an elimination, or no order is found, it returns 0.
 //
 // The work that a search may take is triedWork if only Z is wanted (isOnlyZ), else circuitShare of the budget. The result is at most twice
 // that work: larger prices make no difference.

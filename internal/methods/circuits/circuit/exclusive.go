@@ -101,29 +101,31 @@ func (c *Circuit) undecidedPairs(look *pace.Pace) (undecided []openPairs, ok boo
 // leaves of the first child. The result is false if the context has ended, which look records.
 func (c *Circuit) isDecision(look *pace.Pace, children []int32) bool {
 	for _, candidate := range c.factorsOf(children[0]) {
-		if int(candidate) >= c.leaves() { // not a leaf
-			continue
-		}
-		v := c.variable(candidate)
-		isLeafOfV := func(n int32) bool { return c.offsets[v] <= n && n < c.offsets[v+1] }
-		seen := make([]bool, c.domains[v]) // by value of v: a child has its leaf
-		isDecided := true
-		for k := 0; k < len(children) && isDecided; k++ {
-			factors := c.factorsOf(children[k])
-			if look.Over(int64(len(factors))) {
-				return false
-			}
-			i := slices.IndexFunc(factors, isLeafOfV)
-			isDecided = i >= 0 && !seen[factors[i]-c.offsets[v]]
-			if isDecided {
-				seen[factors[i]-c.offsets[v]] = true
-			}
-		}
-		if isDecided {
+		isLeaf := int(candidate) < c.leaves()
+		if isLeaf && c.decidesOn(look, c.variable(candidate), children) {
 			return true
 		}
 	}
 	return false
+}
+
+// decidesOn reports whether the sum of the given children decides on variable v: each child has a leaf of v, and no two have the same one.
+// The result is false if the context has ended, which look records.
+func (c *Circuit) decidesOn(look *pace.Pace, v int, children []int32) bool {
+	isLeafOfV := func(n int32) bool { return c.offsets[v] <= n && n < c.offsets[v+1] }
+	isUsed := make([]bool, c.domains[v]) // by value of v: a child has its leaf
+	for _, child := range children {
+		factors := c.factorsOf(child)
+		if look.Over(int64(len(factors))) {
+			return false
+		}
+		i := slices.IndexFunc(factors, isLeafOfV) // −1: none
+		if i < 0 || isUsed[factors[i]-c.offsets[v]] {
+			return false
+		}
+		isUsed[factors[i]-c.offsets[v]] = true
+	}
+	return true
 }
 
 // factorsOf returns the children of node n if it is a product. Otherwise it returns the node itself. Values are numbered: leaves, then

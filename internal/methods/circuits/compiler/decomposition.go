@@ -144,9 +144,10 @@ type decomposition struct {
 	cells float64 // assignments of all bags
 }
 
-// decompose returns the tree decomposition of an elimination order. It simulates the elimination: the bag of a variable has the variable
-// and its neighbours, with which it shares a table when it is eliminated. The neighbours then share a table, too: they are added to the bag
-// of the first of them to be eliminated, and the two bags are adjacent in the tree.
+// decompose returns the tree decomposition of an elimination order: a tree of bags, which are sets of variables. It simulates the
+// elimination: the bag of a variable has the variable and its neighbours, with which it shares a table when it is eliminated. The
+// neighbours then share a table, too: they are added to the bag of the first of them to be eliminated, and the two bags are adjacent in the
+// tree.
 func decompose(h contractionorder.Hypergraph, order []int) decomposition {
 	position := slices.Repeat([]int{len(order)}, len(h.Dims)) // by variable, in the order; len(order) if the order leaves it out
 	for i, v := range order {
@@ -275,20 +276,8 @@ func (d decomposition) depths() []int {
 
 // middle returns the centroid of the tree: the bag whose removal leaves parts of which the largest has the fewest bags.
 func (d decomposition) middle() int {
-	// List the bags from the last one on, parents before children.
 	n := len(d.bags)
-	parent, walk := make([]int, n), make([]int, 0, n)
-	parent[n-1] = -1
-	walk = append(walk, n-1)
-	for i := 0; i < len(walk); i++ {
-		for _, next := range d.tree[walk[i]] {
-			if next != parent[walk[i]] {
-				parent[next] = walk[i]
-				walk = append(walk, next)
-			}
-		}
-	}
-
+	walk, parent := d.walk()
 	size := make([]int, n)                // by bag: bags of the subtree below it, itself included
 	largest := make([]int, n)             // by bag: bags of the largest part that remains of the tree without the bag; 0: not complete yet
 	best := n - 1                         // the root of the walk, which comes last in the loop
@@ -305,4 +294,21 @@ func (d decomposition) middle() int {
 		}
 	}
 	return best
+}
+
+// walk returns the bags of the tree with the last one as its root, parents before children, and the parent of each bag, −1 for the root.
+func (d decomposition) walk() (bags, parent []int) {
+	n := len(d.bags)
+	bags, parent = make([]int, 0, n), make([]int, n)
+	parent[n-1] = -1
+	bags = append(bags, n-1)
+	for i := 0; i < len(bags); i++ { // the list grows
+		for _, neighbour := range d.tree[bags[i]] {
+			if neighbour != parent[bags[i]] {
+				parent[neighbour] = bags[i]
+				bags = append(bags, neighbour)
+			}
+		}
+	}
+	return bags, parent
 }

@@ -196,7 +196,7 @@ func (s *splitter) expandBinary(v int32, neighbours []int32) {
 // expandClause adds clause k to the component, unless one of its literals is true, and reaches its open variables. The clause has a
 // literal of the open variable v, and the literals others.
 func (s *splitter) expandClause(k, v int32, others ...lit) {
-	s.clauseMark[k] = 0 // added below, or true
+	s.clauseMark[k] = 0 // looked at: it is added below, or true
 	value := s.residual.value
 	for _, l := range others {
 		if value[l] > 0 {

@@ -224,14 +224,14 @@ func (b *builder) addCounters(scope []int, c *counter) (lastCounter int) {
 		}
 		for from, to := range transitions { // to[a] is the class after the leg if it has level a
 			for x, a := range c.levels.Of[k] { // value x of leg k has level a
-				if to[a] >= 0 && classAfter < 0 {
+				if isDead := to[a] < 0; !isDead && classAfter < 0 {
 					continue // there is only one class after the leg
 				}
 				clause := make([]Literal, 0, 3)
 				if classBefore >= 0 {
 					clause = append(clause, b.isNot(classBefore, from))
 				}
-				if len(c.levels.Of[k]) > 1 {
+				if len(c.levels.Of[k]) > 1 { // the leg has several values
 					clause = append(clause, b.isNot(scope[k], x))
 				}
 				if to[a] >= 0 {

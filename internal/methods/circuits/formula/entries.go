@@ -140,8 +140,12 @@ func (b *builder) interactingModes(dims []int, data []float64) [][]int {
 		}
 	}
 
-	// List the groups by their first modes.
-	var groups [][]int
+	return listGroups(firstOfGroup)
+}
+
+// listGroups returns the modes of each group, in the order of the groups' first modes. firstOfGroup has, by mode, the first mode of its
+// group.
+func listGroups(firstOfGroup []int) (groups [][]int) {
 	for k, first := range firstOfGroup {
 		if first != k {
 			continue

@@ -75,8 +75,8 @@ type reading struct {
 	factors  []factor
 }
 
-// readNetwork finds the variable of each leg, and returns the tensors that are factors with their variables as scopes. Legs get variables
-// in two ways:
+// readNetwork finds the variable of each leg, and returns the tensors that are factors with their variables as scopes. Legs are the indices
+// that the network's tensors share: each is of a core and of the link that joins it to other cores. Legs get variables in two ways:
 //
 //   - The link of a variable gives it to the legs on which the link's tensor has the identity (a vector that is nil).
 //   - If cores are variables, so does a core that has weights 1 and the identity on a leg whose variable is known: it gives that variable

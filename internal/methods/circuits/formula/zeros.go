@@ -215,20 +215,7 @@ func (c *cover) separatingModes(cell []int32, modeLimit int) (modes []int, ok bo
 func (c *cover) hittingSet(sets []uint64) (modes []int) {
 	var chosen uint64 // set of modes
 	for !c.hitsAll(sets, chosen) {
-		best, hits := 0, -1
-		for k := range c.dims {
-			n := 0
-			for _, s := range sets {
-				if s&chosen == 0 && s>>k&1 != 0 {
-					n++
-				}
-			}
-			c.work += len(sets)
-			if n > hits {
-				best, hits = k, n
-			}
-		}
-		chosen |= 1 << best
+		chosen |= 1 << c.mostFrequent(sets, chosen)
 	}
 
 	// Leave out superfluous modes.
@@ -243,6 +230,24 @@ func (c *cover) hittingSet(sets []uint64) (modes []int) {
 		}
 	}
 	return modes
+}
+
+// mostFrequent returns the mode that is in most of the sets that have no mode in common with chosen, the first one of equals.
+func (c *cover) mostFrequent(sets []uint64, chosen uint64) (mode int) {
+	highest := -1 // number of such sets with the mode
+	for k := range c.dims {
+		n := 0
+		for _, s := range sets {
+			if s&chosen == 0 && s>>k&1 != 0 {
+				n++
+			}
+		}
+		c.work += len(sets)
+		if n > highest {
+			mode, highest = k, n
+		}
+	}
+	return mode
 }
 
 // hitsAll reports whether every set has a member in common with chosen. Bit k of a set stands for its member k.

@@ -34,18 +34,10 @@ func (s *Solver) Forget() {
 		s.LearnedLimit += s.LearnedLimit/16 + 1 // a 16th more each time (learnedFirst)
 	}
 
-	// Reasons of the present assignment stay.
-	isReason := map[int32]bool{} // by clause
-	for _, l := range s.Trail {
-		if r := s.reason[l.Variable()]; isClauseReason(r) {
-			isReason[reasonClause(r)] = true
-		}
-	}
-
-	// Choose the clauses to drop: the number of a clause's levels is its mark.
+	// The number of a clause's levels is its mark.
 	byLevels := slices.Clone(s.learned)
 	slices.SortStableFunc(byLevels, func(a, b int32) int { return int(s.arena[b+clauseMark] - s.arena[a+clauseMark]) })
-	dropped := map[int32]bool{}
+	isReason, dropped := s.reasonClauses(), map[int32]bool{}
 	for i, clause := range byLevels {
 		isInWorseHalf := i < len(byLevels)/2 && s.arena[clause+clauseMark] > learnedLevels
 		isOverMemory := isFull && s.LearnedBytes > s.LearnedBytesLimit/2
@@ -55,6 +47,17 @@ func (s *Solver) Forget() {
 		}
 	}
 	s.relocate(s.compact(dropped))
+}
+
+// reasonClauses returns the clauses that are reasons of literals on the trail: they gave the literals their values.
+func (s *Solver) reasonClauses() map[int32]bool {
+	isReason := map[int32]bool{}
+	for _, l := range s.Trail {
+		if r := s.reason[l.Variable()]; isClauseReason(r) {
+			isReason[reasonClause(r)] = true
+		}
+	}
+	return isReason
 }
 
 // compact writes the clauses that are not dropped into a new arena, the list of the numbers of all clauses: each has a header with its
