@@ -148,7 +148,7 @@ func (s *Search) solveChildren(v, a, boundsStart int, cost, below int64, childCo
 }
 
 // assignTree sets s.values of the tree of v to an assignment of cost leastCost, the least cost of the tree under the present values of its
-// separator. It returns false if the search stops before.
+// separator, the variables above on which it depends. It returns false if the search stops before.
 func (s *Search) assignTree(v int, leastCost int64) bool {
 	// Find a value of v with that cost, and the least costs of the children's trees under it.
 	n, d := &s.nodes[v], s.dims[v]

@@ -33,8 +33,9 @@ type virtual struct {
 	usedFunctions map[int32]bool // functions that the last direction goes through, as reasons; of two arcs the first one
 }
 
-// newVirtual returns a closure without struck values. theta is the cost up to which costs count as none. It begins at half of the largest
-// unary cost of an open variable, or at half of the gap between bound and best assignment if that is less.
+// newVirtual returns a closure, the values that arc consistency does not strike, with all values. theta is the cost up to which costs count
+// as none. It begins at half of the largest unary cost of an open variable, or at half of the gap between bound and best assignment if that
+// is less.
 func (s *solver) newVirtual() *virtual {
 	v := &virtual{propagator: &s.propagator, movesPerUnit: map[int]int64{}, unitsAsked: map[int]int64{}, usedFunctions: map[int32]bool{}}
 	n := 0 // number of values of all variables
