@@ -153,18 +153,7 @@ const searchShare = 1.0 / 2
 func searchInProportion(
 	ctx context.Context, j *proposal.Job, tree *btn.Assignment, stepsBefore int64, isTreeExpensive bool,
 ) (*btn.Assignment, error) {
-	// The work of the search.
-	treeFlops := proposal.ExactFlopLimit(j.Settings)
-	if tree != nil {
-		treeFlops = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
-	}
-	steps := searchSteps(j, circuitShare*treeFlops)
-	switch { // method exact has no budget
-	case j.Settings.Method == query.MethodExact && isTreeExpensive:
-		steps = max(steps, triedWork)
-	case j.Settings.Method == query.MethodExact:
-		steps = int64(searchShare * treeFlops / policy.CircuitFlops)
-	}
+	steps := stepsByTree(j, tree, isTreeExpensive)
 	if steps <= max(stepsBefore, leastSteps) {
 		return nil, nil
 	}
@@ -180,6 +169,23 @@ func searchInProportion(
 		assignment, err = assignConditionedCircuit(ctx, j, steps)
 	}
 	return assignment, err
+}
+
+// stepsByTree returns the steps that a search for a circuit may take, in proportion to the price of the tree, or to the limit of such
+// prices if tree is nil. Method exact has no budget, so its search may take more, and at least triedWork (80 s) if the tree is expensive.
+func stepsByTree(j *proposal.Job, tree *btn.Assignment, isTreeExpensive bool) int64 {
+	treeFlops := proposal.ExactFlopLimit(j.Settings)
+	if tree != nil {
+		treeFlops = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
+	}
+	steps := searchSteps(j, circuitShare*treeFlops)
+	switch {
+	case j.Settings.Method == query.MethodExact && isTreeExpensive:
+		steps = max(steps, triedWork)
+	case j.Settings.Method == query.MethodExact:
+		steps = int64(searchShare * treeFlops / policy.CircuitFlops)
+	}
+	return steps
 }
 
 // proposeJoint proposes how a joint marginal is computed: by the next method, or by a circuit if the next method is over budget. If there

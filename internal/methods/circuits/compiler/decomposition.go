@@ -50,18 +50,11 @@ func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work 
 	}
 	greedy := decompose(h, order)
 	steps += greedy.entries()
-	if greedy.cells < treeFrom || greedy.cells > treeMost {
+	if greedy.cells < treeFrom || greedy.cells > treeMost { // few, or hopelessly many
 		return greedy, steps, nil
 	}
 
-	// A contraction tree.
-	moves := int64(min(greedy.cells, treeMoves))
-	if work > 0 {
-		moves = min(moves, int64(treeShare*float64(work*treeMovesPerStep)))
-	}
-	plan, err := contractionorder.Search(ctx, h, contractionorder.Options{
-		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32, // only the moves limit it
-	})
+	plan, err := searchTree(ctx, h, greedy.cells, work)
 	if fault.CodeOf(err) == fault.OverBudget && err != nil { // no tree is found
 		return greedy, steps, nil
 	}
@@ -74,6 +67,18 @@ func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work 
 		return searched, steps, nil
 	}
 	return greedy, steps, nil
+}
+
+// searchTree searches for a contraction tree, with as many moves as a greedy decomposition has cells, but at most treeMoves. If work is not
+// 0, the moves take at most treeShare of it: treeMovesPerStep moves take the time of a step.
+func searchTree(ctx context.Context, h contractionorder.Hypergraph, cells float64, work int64) (contractionorder.Plan, error) {
+	moves := int64(min(cells, treeMoves))
+	if work > 0 {
+		moves = min(moves, int64(treeShare*float64(work*treeMovesPerStep)))
+	}
+	return contractionorder.Search(ctx, h, contractionorder.Options{
+		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32, // only the moves limit it
+	})
 }
 
 // eliminationOrder returns the indices of h in the order in which a contraction tree sums them out. An index is summed out by the first

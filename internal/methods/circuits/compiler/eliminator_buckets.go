@@ -223,9 +223,9 @@ func (b *buckets) measure(limit float64, extraSteps int64) (excess float64) {
 	b.steps, b.logical = 0, false
 	for i := range b.vars {
 		current := &b.list[i]
-		slices.Sort(current.scope)
+		slices.Sort(current.scope) // complete: the buckets before have passed theirs on
 		current.scope = slices.Compact(current.scope)
-		cells := 1.0
+		cells := 1.0 // entries of the bucket's table
 		for _, j := range current.scope {
 			cells *= float64(len(b.values[j]))
 		}

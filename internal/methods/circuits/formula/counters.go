@@ -27,11 +27,13 @@ type counter struct {
 	startClass  int             // the class before the first leg; −1 if the tensor is 0
 }
 
-// addSymmetric adds a symmetric tensor Σ_i α_i S^(i) ∘ R^(i). S^(i) depends only on the counts: how many legs have each level. R^(i) is a
-// vector for each leg. The vectors become tables. Count vectors that make no difference to the result form a class; after each leg, the
-// class of the counts so far becomes an auxiliary variable, unless there is only one class. If there are several terms i, the number of
-// the term is one more auxiliary variable. A small tensor, or one with numbers below 0 that an assignment can reach, is written out as a
-// table. Errors are kept in b.
+// addSymmetric adds a symmetric tensor Σ_i α_i S^(i) ∘ R^(i). Its legs are its indices; a level is a set of values of a leg that count the
+// same. S^(i) depends only on the counts: how many legs have each level. R^(i) is a vector for each leg.
+//
+// The vectors become tables. Count vectors that make no difference to the result form a class; after each leg, the class of the counts so
+// far becomes an auxiliary variable, unless there is only one class. If there are several terms i, the number of the term is one more
+// auxiliary variable. A small tensor, or one with numbers below 0 that an assignment can reach, is written out as a table. Errors are kept
+// in b.
 func (b *builder) addSymmetric(f factor, dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne) {
 	terms = slices.DeleteFunc(slices.Clone(terms), func(t tensor.SymmetryRankOne) bool { return t.Alpha == 0 })
 	if len(terms) == 0 { // the tensor is 0: the empty clause never holds

@@ -92,26 +92,13 @@ const noFlip = -1
 // replaced by its opposite, and removes that opposite from them: such a clause and c together imply what remains of it (resolution). The
 // signature of a clause is the set of its literals, hashed to 64 bits.
 func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
-	// The literals to look for, in canonical form (one for all with the same meaning), and which of them is in the fewest clauses.
 	s := o.s
-	subset := slices.Clone(c)
-	rarest := -1
-	var signature uint64
-	for k := range subset {
-		if k == flip {
-			subset[k] = subset[k].Not()
-		}
-		subset[k] = s.canonical(subset[k])
-		signature |= o.signature(subset[k])
-		if rarest < 0 || len(o.clausesOf[subset[k]]) < len(o.clausesOf[subset[rarest]]) {
-			rarest = k
-		}
-	}
-	if rarest < 0 {
+	subset, signature, rarest := o.subsetFor(c, flip)
+	if rarest < 0 { // c is empty
 		return false
 	}
 
-	// Look through the clauses of that literal for those that contain all of subset. Signatures rule out most of the others.
+	// Look through the clauses of the rarest literal for those that contain all of subset. Signatures rule out most of the others.
 	hasFound := false
 	for _, m := range o.clausesOf[subset[rarest]] {
 		s.prop.Work++
@@ -134,6 +121,23 @@ func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 		s.prop.replace(int(m), shorter) // removes m: shorter gets a number of its own
 	}
 	return hasFound
+}
+
+// subsetFor returns the literals of c, with c[flip] replaced by its opposite unless flip is noFlip, in canonical form: one literal for all
+// with the same meaning. signature is their signature, and rarest the position of the one that is in the fewest clauses, −1 if c is empty.
+func (o *occurrences) subsetFor(c []Literal, flip int) (subset []Literal, signature uint64, rarest int) {
+	subset, rarest = slices.Clone(c), -1
+	for k := range subset {
+		if k == flip {
+			subset[k] = subset[k].Not()
+		}
+		subset[k] = o.s.canonical(subset[k])
+		signature |= o.signature(subset[k])
+		if rarest < 0 || len(o.clausesOf[subset[k]]) < len(o.clausesOf[subset[rarest]]) {
+			rarest = k
+		}
+	}
+	return subset, signature, rarest
 }
 
 // contains reports whether clause m has all of these literals, which are canonical.

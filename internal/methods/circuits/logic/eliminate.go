@@ -241,7 +241,8 @@ type unroller struct {
 // the node of entry k of table t.
 //
 // Every sum decides on the index that is eliminated. The node of an entry that is not 0 is over the indices that were eliminated into its
-// table. So the circuit is smooth, decomposable and deterministic.
+// table. So the circuit is smooth (children of a sum are over the same variables), decomposable (children of a product share none) and
+// deterministic (children of a sum exclude each other).
 func unroll(
 	ctx context.Context, e *sumproduct.Expression, b *circuit.Builder, indices, order []int, entry func(t, k int) circuit.Node,
 ) (circuit.Node, error) {
