@@ -97,13 +97,8 @@ func search(
 
 	// The search over the simplified formula. The translator writes the circuit over the variables of f.
 	translator := newTranslator(f, reduced, o.Bytes)
-	options := compiler.Options{
-		Work: remainingWork(o.Work, reduced.Work), Rival: o.Rival, Memory: o.Memory / 2,
-		Builder: translator.builder, CircuitOnly: weighted == nil, Leaf: translator.leaf,
-	}
-	if o.NoCircuit {
-		options.Builder, options.Leaf = nil, nil
-	}
+	options := translator.searchOptions(o)
+	options.CircuitOnly = weighted == nil
 	fixedWeight := scaled.One // of the values that all assignments have
 	if weighted != nil {
 		if options.Weights, fixedWeight, err = translator.weights(weighted); err != nil {

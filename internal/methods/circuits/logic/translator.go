@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/methods/circuits/circuit"
+	"github.com/basetensor/basetensor/internal/methods/circuits/compiler"
 	"github.com/basetensor/basetensor/internal/methods/circuits/formula"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -91,6 +92,16 @@ func (t *translator) weights(net *btn.Network) (reduced []scaled.Number, fixed s
 		reduced[a] = product(atoms)
 	}
 	return reduced, product(t.reduced.FixedAtoms), nil
+}
+
+// searchOptions returns the options of a search over G that writes its circuit to the translator's builder, unless o.NoCircuit is set. It
+// may take the work that simplification has left, and half of the memory.
+func (t *translator) searchOptions(o Options) compiler.Options {
+	options := compiler.Options{Work: remainingWork(o.Work, t.reduced.Work), Rival: o.Rival, Memory: o.Memory / 2}
+	if !o.NoCircuit {
+		options.Builder, options.Leaf = t.builder, t.leaf
+	}
+	return options
 }
 
 // originalWeights returns the weight of each atom of F: that of the value of a variable of the network, 1 for an auxiliary variable.
