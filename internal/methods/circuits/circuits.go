@@ -39,39 +39,14 @@ func (p *Circuit) Cost(*problem.Problem) query.Cost {
 // returns the most probable assignment, drawn assignments, derivatives, or Z with marginals. Sums have no terms below 0, and numbers have
 // exponents of their own, so that values are exact up to rounding.
 func (p *Circuit) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
-	c, err := p.Of.Circuit(ctx)
-	if ctx.Err() != nil {
-		return btn.Value{}, ctx.Err()
-	}
-	if err != nil {
-		return btn.Value{}, fault.Wrap(fault.BadInput, err)
-	}
-
-	j, err := contraction.Begin(ctx, instance, want)
+	e, err := p.begin(ctx, instance, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	if need := 2 * c.PassBytes(); need > instance.Memory {
-		return btn.Value{}, fault.New(fault.OverBudget, "%w: the passes over a circuit of %d edges take %d bytes, the budget is %d",
-			contraction.ErrMemory, c.Edges(), need, instance.Memory)
-	}
-
-	// The weights of the leaves, and the numbers of the factors if they are leaves, too.
-	e := evaluation{Contraction: j, circuit: c, scale: instance.Net.Scale, compiled: p.Of}
-	if e.weights, err = circuitWeights(instance.Net, c); err != nil {
-		return btn.Value{}, err
-	}
-	if p.Of.Parametric {
-		if err := e.setNumbers(); err != nil {
-			return btn.Value{}, err
-		}
-	}
-
 	if p.Ask != "" && instance.Net.Scale.Sign() < 0 {
 		return btn.Value{}, fault.New(fault.BadInput,
 			"contract: the product of the factors without variables is below 0: weights of assignments are no probabilities then")
 	}
-
 	switch p.Ask {
 	case btn.AskMPE:
 		return e.findBest()
@@ -82,6 +57,35 @@ func (p *Circuit) Contract(ctx context.Context, instance *problem.Problem, want 
 		return e.derivatives(want)
 	}
 	return e.sumAndMarginals()
+}
+
+// begin returns the evaluation of the circuit under the weights of the network. It returns an error if the memory is too small for the
+// passes over the circuit.
+func (p *Circuit) begin(ctx context.Context, instance *problem.Problem, want btn.Want) (e evaluation, err error) {
+	c, err := p.Of.Circuit(ctx)
+	if ctx.Err() != nil {
+		return evaluation{}, ctx.Err()
+	}
+	if err != nil {
+		return evaluation{}, fault.Wrap(fault.BadInput, err)
+	}
+
+	j, err := contraction.Begin(ctx, instance, want)
+	if err != nil {
+		return evaluation{}, err
+	}
+	if need := 2 * c.PassBytes(); need > instance.Memory {
+		return evaluation{}, fault.New(fault.OverBudget, "%w: the passes over a circuit of %d edges take %d bytes, the budget is %d",
+			contraction.ErrMemory, c.Edges(), need, instance.Memory)
+	}
+	e = evaluation{Contraction: j, circuit: c, scale: instance.Net.Scale, compiled: p.Of}
+	if e.weights, err = circuitWeights(instance.Net, c); err != nil {
+		return evaluation{}, err
+	}
+	if p.Of.Parametric { // the numbers of the factors are leaves, too
+		err = e.setNumbers()
+	}
+	return e, err
 }
 
 // circuitWeights returns the weights of a circuit's leaves: those of the values of the network's variables, which are the circuit's first
@@ -129,6 +133,29 @@ func (e evaluation) newValue(passes int) btn.Value {
 	return btn.Value{Flops: float64(passes) * float64(e.circuit.Edges())}
 }
 
+// smallestTied returns the number of the term whose assignment is the smallest, among the terms that are tied with the largest one, and the
+// number of ties. A term is a tie if it is at least 1 − tieWidth times the largest one. Assignments are compared by their first n values.
+func smallestTied(near circuit.Near, n int, tieWidth float64) (best, ties int) {
+	largest := 0
+	for k, x := range near.Terms {
+		if x.Cmp(near.Terms[largest]) > 0 {
+			largest = k
+		}
+	}
+	leastTied := new(big.Float).Mul(near.Terms[largest], big.NewFloat(1-tieWidth))
+	best = largest
+	for k, x := range near.Terms {
+		if x.Cmp(leastTied) < 0 {
+			continue
+		}
+		ties++
+		if slices.Compare(near.Values[k][:n], near.Values[best][:n]) < 0 {
+			best = k
+		}
+	}
+	return best, ties
+}
+
 // sumAndMarginals returns Z, with the marginals if e.Marginals is not nil, and with the joint marginal of the variables e.Joint if that
 // is not nil. e.newValue(n) has the flops of n passes over the circuit: one for Z, three for marginals.
 func (e evaluation) sumAndMarginals() (btn.Value, error) {
@@ -153,25 +180,32 @@ func (e evaluation) sumAndMarginals() (btn.Value, error) {
 	if e.Joint == nil {
 		return value, nil
 	}
-
-	// The joint marginal. It takes passes for each combination of values of all its variables but that of the largest domain.
-	if err := query.CheckJoint(contraction.Domains(e.Net), e.Joint); err != nil {
+	if err := e.addJoint(&value); err != nil {
 		return btn.Value{}, err
+	}
+	return value, nil
+}
+
+// addJoint adds the joint marginal of the variables e.Joint to value. It takes three passes for each combination of values of these
+// variables without the one of the largest domain.
+func (e evaluation) addJoint(value *btn.Value) error {
+	if err := query.CheckJoint(contraction.Domains(e.Net), e.Joint); err != nil {
+		return err
 	}
 	cells, err := e.circuit.Joint(e.Ctx, e.weights, e.Joint)
 	if err != nil {
-		return btn.Value{}, err
+		return err
 	}
-	largestDomain := 1
 	for k := range cells {
 		cells[k] = cells[k].Mul(e.scale)
 	}
+	largestDomain := 1
 	for _, v := range e.Joint {
 		largestDomain = max(largestDomain, e.Net.Variables[v].Domain)
 	}
 	value.Joint = e.JointOf(cells)
 	value.Flops += e.newValue(3 * len(cells) / largestDomain).Flops
-	return value, nil
+	return nil
 }
 
 // maxCompared is the largest number of assignments with nearly the largest term that findBest compares.
@@ -187,8 +221,9 @@ func (e evaluation) findBest() (btn.Value, error) {
 		return value, fault.New(fault.Unsupported,
 			"contract: the circuit has auxiliary variables that do not follow from the others: its maxima are no maxima over these alone")
 	}
-	tieWidth := 2 * float64(e.circuit.MaxTermFactors()+len(e.Net.Cores)+2) * 0x1p-53 // relative difference of tied terms
-	near, err := e.circuit.Maximum(e.Ctx, e.weights, 2*tieWidth, maxCompared)
+	// The relative difference of tied terms: each of two terms has a rounding error of 2^-53 for every factor.
+	tieWidth := 2 * float64(e.circuit.MaxTermFactors()+len(e.Net.Cores)+2) * 0x1p-53
+	near, err := e.circuit.Maximum(e.Ctx, e.weights, 2*tieWidth, maxCompared) // twice, since its pass rounds the terms, too
 	if err != nil {
 		return btn.Value{}, fault.Wrap(fault.Unsupported, err)
 	}
@@ -196,26 +231,8 @@ func (e evaluation) findBest() (btn.Value, error) {
 		return value, nil
 	}
 
-	largest := 0
-	for k, x := range near.Terms {
-		if x.Cmp(near.Terms[largest]) > 0 {
-			largest = k
-		}
-	}
-
-	// The smallest assignment among the ties.
 	n := len(e.Net.Variables) // the circuit's first variables are those of the network
-	leastTied := new(big.Float).Mul(near.Terms[largest], big.NewFloat(1-tieWidth))
-	best, ties := largest, 0
-	for k, x := range near.Terms {
-		if x.Cmp(leastTied) < 0 {
-			continue
-		}
-		ties++
-		if slices.Compare(near.Values[k][:n], near.Values[best][:n]) < 0 {
-			best = k
-		}
-	}
+	best, ties := smallestTied(near, n, tieWidth)
 	value.Found = &btn.Found{
 		Values: near.Values[best][:n],
 		Weight: scaled.FromBig(near.Terms[best]).Mul(e.scale),

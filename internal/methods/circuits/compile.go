@@ -32,31 +32,8 @@ const littleProbes = 1 << 20
 // The error is errNoCircuit if no compiler finds a circuit that fits, or circuits are not for such a network. Other jobs may wait for the
 // result, so that ctx is the context of the computation (proposal.Memo.Do) and not that of a job.
 func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64) (*btn.Plan, error) {
-	o := logic.Options{Work: work, Memory: j.Settings.Memory, Bytes: min(circuitBytes, j.Settings.Memory/4)}
-
-	// The ways in their order.
-	elimination := func() (*circuit.Compiled, error) { return eliminate(ctx, j, net, o) }
-	compilers := []func() (*circuit.Compiled, error){elimination}
-	if work > 0 {
-		isFormula, quickOptions := logicOf(j).isFormula, o
-		quickOptions.Probes = littleProbes
-		if isFormula && j.Evidence.IsEmpty() {
-			o.Rival = func() float64 { return askRival(ctx, j) }
-			quickOptions.Rival = o.Rival
-		}
-		search := func() (*circuit.Compiled, error) {
-			compiled, _, err := logic.Search(ctx, net, o)
-			return compiled, err
-		}
-		compilers = append(compilers, search)
-		if isFormula {
-			quickElimination := func() (*circuit.Compiled, error) { return requireCircuit(logic.Eliminate(ctx, net, quickOptions)) }
-			compilers = []func() (*circuit.Compiled, error){quickElimination, search, elimination}
-		}
-	}
-
 	var cause error // why there is no circuit: the last reason that is not errWide, or errWide if there is no other
-	for _, compileBy := range compilers {
+	for _, compileBy := range compilersFor(ctx, j, net, work) {
 		compiled, err := compileBy()
 		if err == nil {
 			return circuitPlan(ctx, j, compiled)
@@ -69,6 +46,32 @@ func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64)
 		}
 	}
 	return nil, fmt.Errorf("%w: %w", errNoCircuit, cause)
+}
+
+// compilersFor returns the compilers that compile tries, in their order.
+func compilersFor(ctx context.Context, j *proposal.Job, net *btn.Network, work int64) []func() (*circuit.Compiled, error) {
+	o := logic.Options{Work: work, Memory: j.Settings.Memory, Bytes: min(circuitBytes, j.Settings.Memory/4)}
+	isFormula := work > 0 && logicOf(j).isFormula
+	if isFormula && j.Evidence.IsEmpty() {
+		o.Rival = func() float64 { return askRival(ctx, j) } // a search goes on as long as an elimination would take
+	}
+	elimination := func() (*circuit.Compiled, error) { return eliminate(ctx, j, net, o) }
+	search := func() (*circuit.Compiled, error) {
+		compiled, _, err := logic.Search(ctx, net, o)
+		return compiled, err
+	}
+	quickElimination := func() (*circuit.Compiled, error) {
+		quickOptions := o
+		quickOptions.Probes = littleProbes // little simplification
+		return requireCircuit(logic.Eliminate(ctx, net, quickOptions))
+	}
+	switch {
+	case work <= 0:
+		return []func() (*circuit.Compiled, error){elimination}
+	case !isFormula:
+		return []func() (*circuit.Compiled, error){elimination, search}
+	}
+	return []func() (*circuit.Compiled, error){quickElimination, search, elimination}
 }
 
 // isWideSlot is the key of a fact about a network: whether its circuit by elimination takes more than so many bytes.

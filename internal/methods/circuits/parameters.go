@@ -7,6 +7,7 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/gradients"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
+	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -27,10 +28,21 @@ func (e *evaluation) setNumbers() error {
 		return err
 	}
 
-	// Check that each table of a core has a variable with as many values.
-	firstVariable, numbers := len(e.Net.Variables), logic.ParameterWeights(parameters)
-	offset := e.circuit.FirstWeight(firstVariable)
-	for v, t := firstVariable, 0; t < len(parameters.Tables); t++ {
+	if err := e.checkTables(parameters); err != nil {
+		return err
+	}
+	offset := e.circuit.FirstWeight(len(e.Net.Variables)) // the weights before are those of the network's variables
+	copy(e.weights[offset:], logic.ParameterWeights(parameters))
+	e.parameters = parameters
+	e.scale = e.scale.Mul(parameters.Scale)
+	return nil
+}
+
+// checkTables returns an error if the circuit has no variable with as many values as entries for a table that comes from a core. These
+// variables follow those of the network, in the order of the tables.
+func (e *evaluation) checkTables(parameters *lower.Parametric) error {
+	v := len(e.Net.Variables) // the variable of the next such table
+	for t := range parameters.Tables {
 		if parameters.Sources[t].Core < 0 { // not from a core
 			continue
 		}
@@ -39,10 +51,6 @@ func (e *evaluation) setNumbers() error {
 		}
 		v++
 	}
-
-	copy(e.weights[offset:], numbers)
-	e.parameters = parameters
-	e.scale = e.scale.Mul(parameters.Scale)
 	return nil
 }
 
@@ -70,11 +78,11 @@ func (e *evaluation) derivatives(want btn.Want) (btn.Value, error) {
 		return value, nil
 	}
 
-	// The same with the target observed.
-	firstWeight := e.circuit.FirstWeight(want.Target.Var)
+	// Z and the derivatives with the target observed.
+	firstWeight := e.circuit.FirstWeight(want.Target.Var) // of the variable's value 0
 	for a := range e.Net.Variables[want.Target.Var].Domain {
 		if a != want.Target.Value {
-			e.weights[firstWeight+a] = scaled.Number{}
+			e.weights[firstWeight+a] = scaled.Number{} // 0
 		}
 	}
 	if z, byWeight, err = e.circuit.Derivatives(e.Ctx, e.weights); err != nil {

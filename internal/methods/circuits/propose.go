@@ -82,12 +82,12 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if treeErr != nil && fault.CodeOf(treeErr) != fault.OverBudget {
 		return nil, treeErr
 	}
-	isTreeExpensive := treeErr != nil || tree.Plan.Estimates[0].Cost.Flops > farFlops
+	isTreeExpensive := treeErr != nil || tree.Plan.Estimates[0].Cost.Flops > farFlops // an hour of a core
 	switch {
-	case treeErr != nil && isOnlyZ(ctx, j): // nothing else answers
+	case treeErr != nil && isOnlyZ(ctx, j): // nothing else answers: a search of hours when the job runs
 		return countAssignment(j, &WeightedCount{Work: countWork}), nil
 	case isTreeExpensive && isOnlyZ(ctx, j):
-		assignment, err = tryCount(ctx, j, triedWork)
+		assignment, err = tryCount(ctx, j, triedWork) // a search of at most some 80 s now
 	default:
 		assignment, err = searchInProportion(ctx, j, tree, steps, isTreeExpensive)
 	}
@@ -106,6 +106,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 func stepsBeforeTree(j *proposal.Job, ask proposal.Ask) int64 {
 	steps := int64(0)
 	if logicOf(j).isFormula {
+		// A share of the known order's price, up to a limit: half a second (circuitProbe), or more if there are many cores to simplify.
 		limit := max(circuitProbe, min(circuitProbeCore*int64(len(j.Net.Cores)), circuitProbeMost))
 		steps = min(searchSteps(j, circuitShare*ask.Flops/policy.ExactRate), limit)
 	}
@@ -152,18 +153,7 @@ const searchShare = 1.0 / 2
 func searchInProportion(
 	ctx context.Context, j *proposal.Job, tree *btn.Assignment, stepsBefore int64, isTreeExpensive bool,
 ) (*btn.Assignment, error) {
-	// The work of the search.
-	treeFlops := proposal.ExactFlopLimit(j.Settings)
-	if tree != nil {
-		treeFlops = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
-	}
-	steps := searchSteps(j, circuitShare*treeFlops)
-	switch { // method exact has no budget
-	case j.Settings.Method == query.MethodExact && isTreeExpensive:
-		steps = max(steps, triedWork)
-	case j.Settings.Method == query.MethodExact:
-		steps = int64(searchShare * treeFlops / policy.CircuitFlops)
-	}
+	steps := stepsByTree(j, tree, isTreeExpensive)
 	if steps <= max(stepsBefore, leastSteps) {
 		return nil, nil
 	}
@@ -179,6 +169,23 @@ func searchInProportion(
 		assignment, err = assignConditionedCircuit(ctx, j, steps)
 	}
 	return assignment, err
+}
+
+// stepsByTree returns the steps that a search for a circuit may take, in proportion to the price of the tree, or to the limit of such
+// prices if tree is nil. Method exact has no budget, so its search may take more, and at least triedWork (80 s) if the tree is expensive.
+func stepsByTree(j *proposal.Job, tree *btn.Assignment, isTreeExpensive bool) int64 {
+	treeFlops := proposal.ExactFlopLimit(j.Settings)
+	if tree != nil {
+		treeFlops = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
+	}
+	steps := searchSteps(j, circuitShare*treeFlops)
+	switch {
+	case j.Settings.Method == query.MethodExact && isTreeExpensive:
+		steps = max(steps, triedWork)
+	case j.Settings.Method == query.MethodExact:
+		steps = int64(searchShare * treeFlops / policy.CircuitFlops)
+	}
+	return steps
 }
 
 // proposeJoint proposes how a joint marginal is computed: by the next method, or by a circuit if the next method is over budget. If there
@@ -332,11 +339,11 @@ func ProposeKnown(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.As
 	if !logicOf(j).hasLogic || checkNonNegative(j.Conditioned) != nil {
 		return nil, nil
 	}
-	known, err := assignModelCircuit(ctx, j, searchSteps(j, recurringFlops), isFinal)
-	if known == nil || err != nil {
+	assignment, err := assignModelCircuit(ctx, j, searchSteps(j, recurringFlops), isFinal)
+	if assignment == nil || err != nil {
 		return nil, err
 	}
-	return known, nil
+	return assignment, nil
 }
 
 // assignPlan returns the assignment of a circuit's plan, with its price. It returns nil if there is no circuit: err is errNoCircuit, or the
@@ -378,8 +385,9 @@ func proposeParametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*b
 	return assignPlan(j, plan, cacheState, nil)
 }
 
-// rivalSteps returns the price of an elimination of the simplified network under the query's evidence, in steps of a search. The only
-// error is that of a context that has ended. If the network cannot be prepared for an elimination, or no order is found, it returns 0.
+// rivalSteps returns the price of an elimination of the simplified network under the query's evidence, in steps of a search: a step takes
+// the time of policy.StepCells entries of an elimination. The only error is that of a context that has ended. If the network cannot be
+// prepared for an elimination, or no order is found, it returns 0.
 //
 // The work that a search may take is triedWork if only Z is wanted (isOnlyZ), else circuitShare of the budget. The result is at most twice
 // that work: larger prices make no difference.

@@ -54,16 +54,23 @@ func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want b
 	}
 	defer cancel()
 
+	searchCtx = pace.KeepGiveWay(searchCtx)
 	if p.Map != nil {
-		return p.contractMarginal(ctx, pace.KeepGiveWay(searchCtx), prepared, instance)
+		return p.contractMarginal(ctx, searchCtx, prepared, instance)
 	}
+	return p.branchAndBound(ctx, searchCtx, prepared, instance, want.Best)
+}
 
-	// Branch and bound, from the assignment that the planning found.
-	o := solveOptions(p.Work, instance.Memory, want.Best)
+// branchAndBound searches for the count most probable assignments, or for the most probable one if count is 0, until searchCtx, which is
+// derived from ctx, ends. It begins with the assignment that the planning has found.
+func (p *Search) branchAndBound(
+	ctx, searchCtx context.Context, prepared *descent.Prepared, instance *problem.Problem, count int,
+) (btn.Value, error) {
+	o := solveOptions(p.Work, instance.Memory, count)
 	if p.Known != nil {
 		o.Start = p.Known.Start
 	}
-	r, err := branching.Solve(pace.KeepGiveWay(searchCtx), costNetwork(prepared.Terms()), o)
+	r, err := branching.Solve(searchCtx, costNetwork(prepared.Terms()), o)
 	switch {
 	case err != nil:
 		return btn.Value{}, err
@@ -74,7 +81,7 @@ func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want b
 	value := btn.Value{Flops: flopsSpent(r)}
 	provedNone := r.Values == nil && r.Proved
 	if !provedNone { // without an assignment Found has the bound: another part of the plan may have an assignment
-		value.Found = weighResult(prepared, r, want.Best)
+		value.Found = weighResult(prepared, r, count)
 	}
 	return value, nil
 }
@@ -118,8 +125,8 @@ func weighResult(prepared *descent.Prepared, r *branching.Result, count int) *bt
 	}
 
 	// Relaxed: there may be a better assignment. Unique: no other one is as good.
-	hasAllAsked := count > 1 && 1+len(found.Others) == count
-	isProved := r.Proved || hasAllAsked // in the latter case Bound decides whether they are the best
+	isListFull := count > 1 && 1+len(found.Others) == count
+	isProved := r.Proved || isListFull // of a full list, Bound decides whether the assignments are the best ones
 	found.Relaxed = !isProved || found.Bound-lnLast > btn.Tolerance
 	isAboveUnlisted := found.All || found.Bound < found.Weight.LogAbs()
 	isTied := found.Others != nil && found.Tied(found.Others[0].Weight)
@@ -149,7 +156,7 @@ func (p *Search) contractMarginal(
 
 	value := btn.Value{Flops: flops - s.flopsLeft}
 	switch {
-	case s.best == nil && math.IsInf(bound, -1):
+	case s.best == nil && math.IsInf(bound, -1): // all weights are 0
 		return value, nil
 	case s.best == nil:
 		value.Found = &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: bound + prepared.RoundingSlack(bound)}
@@ -172,8 +179,8 @@ func (p *Search) contractMarginal(
 func addOthers(prepared *descent.Prepared, r *branching.Result, best *btn.Found) {
 	list := []btn.Other{{Values: best.Values, Weight: best.Weight}}
 	for _, values := range r.Others {
-		other := prepared.Weigh(values)
-		list = append(list, btn.Other{Values: other.Values, Weight: other.Weight})
+		weighed := prepared.Weigh(values)
+		list = append(list, btn.Other{Values: weighed.Values, Weight: weighed.Weight})
 	}
 	slices.SortFunc(list, btn.Other.Compare)
 	best.Values, best.Weight = list[0].Values, list[0].Weight

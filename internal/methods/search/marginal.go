@@ -141,45 +141,57 @@ func newMarginalSearch(
 		bestLower: math.Inf(-1), closedBound: math.Inf(-1),
 	}
 
-	// Each maximised index gets a level of the search, in the reverse of the elimination order. They have to be the end of that order: an
-	// index that is summed out must not come after them.
-	maximised := descent.MaximisedIndices(tables)
-	plan.Maximal = make([]bool, len(h.Dims))
+	if err := s.makeLevels(plan); err != nil {
+		return nil, err
+	}
+	if s.bound, err = minibuckets.Run(ctx, tables.Terms(), plan, 0); err != nil { // 0: an upper bound
+		return nil, err
+	}
+	s.flopsLeft -= plan.Flops + plan.Matching
+	return s, s.planWeighing(plan.Maximal, flops, threads)
+}
+
+// makeLevels gives each maximised index a level of the search, in the reverse of the plan's elimination order, and marks it in
+// plan.Maximal. It returns an error if the order sums an index out after a maximised one: the bounds of the levels would not hold then.
+func (s *marginalSearch) makeLevels(plan *minibuckets.Plan) error {
+	dims := s.tables.Hypergraph().Dims
+	maximised := descent.MaximisedIndices(s.tables)
+	plan.Maximal = make([]bool, len(dims))
 	for _, i := range maximised {
 		plan.Maximal[i] = true
 	}
 	for k := len(plan.Order) - 1; k >= 0; k-- {
 		switch i := plan.Order[k]; {
 		case plan.Maximal[i]:
-			s.levels = append(s.levels, level{k, i, h.Dims[i]})
-		case h.Dims[i] > 1 && len(s.levels) < len(maximised):
-			return nil, fault.New(fault.Internal, "search: the order sums index %d out after a maximum", i)
+			s.levels = append(s.levels, level{k, i, dims[i]})
+		case dims[i] > 1 && len(s.levels) < len(maximised): // maximised indices come before i
+			return fault.New(fault.Internal, "search: the order sums index %d out after a maximum", i)
 		}
 	}
-	if s.bound, err = minibuckets.Run(ctx, tables.Terms(), plan, 0); err != nil { // 0: an upper bound
-		return nil, err
-	}
-	s.flopsLeft -= plan.Flops + plan.Matching
+	return nil
+}
 
-	// Plan the sums of one assignment.
-	moves := max(1, int64(leafShare*flops/policy.MoveFlops))
-	s.inner, err = descent.NewInnerSum(ctx, tables, descent.PlanOptions{Memory: memory / 2, Moves: moves}, threads)
+// planWeighing plans the sums that weigh one assignment: s.inner if they fit half of the memory and of flops, else the mini-buckets s.leaf,
+// which bound them. isMaximised tells for each index whether it is maximised and not summed.
+func (s *marginalSearch) planWeighing(isMaximised []bool, flops float64, threads int) (err error) {
+	moves := max(1, int64(leafShare*flops/policy.MoveFlops)) // of planning, each of which takes the time of MoveFlops flops
+	s.inner, err = descent.NewInnerSum(s.ctx, s.tables, descent.PlanOptions{Memory: s.memory / 2, Moves: moves}, threads)
 	isAffordable := err == nil && s.inner.Cost.Flops <= flops/2
 	if isAffordable || err != nil && fault.CodeOf(err) != fault.OverBudget {
-		return s, err
+		return err
 	}
 
-	// The sums take too much, so mini-buckets bound them. The structure of the tables is that with any values, s.values of 0.
+	// The sums take too much. The scopes of the remaining tables are the same for all assignments, so one with values 0 serves the plan.
 	s.inner = nil
-	order, err := descent.SumsFirstOrder(ctx, tables, policy.MostFill)
+	order, err := descent.SumsFirstOrder(s.ctx, s.tables, policy.MostFill)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	order = slices.DeleteFunc(order, func(i int) bool { return plan.Maximal[i] }) // only the sums
-	conditioned := descent.ConditionedTerms(tables, s.values).Hypergraph()
+	order = slices.DeleteFunc(order, func(i int) bool { return isMaximised[i] })
+	conditioned := descent.ConditionedTerms(s.tables, s.values).Hypergraph()
 	runs := float64(1 + len(lowerBoundWeights)) // of the mini-buckets in weigh
-	s.leaf, _, err = largestMiniBuckets(conditioned, order, leafShare*flops, runs, float64(memory/2))
-	return s, err
+	s.leaf, _, err = largestMiniBuckets(conditioned, order, leafShare*flops, runs, float64(s.memory/2))
+	return err
 }
 
 // run dives from the open node of largest bound again and again, until no node can have a better assignment, the work is done or the
@@ -230,28 +242,21 @@ func (s *marginalSearch) push(lnBound float64, last *choice) {
 }
 
 // dive completes the values of a node to an assignment: each further index takes the value of largest bound, and the other values become
-// open nodes. A node is a list of choices from the last one back, of a value for each of the first levels. Values whose bound is at most
-// the cutoff are of no interest; closedBound covers them. dive ends early if all values of an index are such. A complete assignment is
-// weighed and offered as the best one. Bounds are of ln of weights.
+// open nodes. A node is a list of choices, from the last one back, of a value for each of the first levels. A value whose bound is at most
+// the cutoff becomes no node: closedBound covers it. dive ends early if all values of an index are at most the cutoff. A complete
+// assignment is weighed and offered as the best one. Bounds are of ln of weights.
 func (s *marginalSearch) dive(n openNode) error {
 	for c := n.last; c != nil; c = c.previous {
 		s.values[s.levels[c.depth-1].index] = c.value
 	}
 	lnBound, last := n.lnBound, n.last
 	for k, l := range s.levels[last.length():] {
-		// Bound the weights for each value of the index.
-		s.flopsLeft -= changeWork * float64(l.domain)
-		best, largest := -1, math.Inf(-1)
-		bounds := make([]float64, l.domain)
-		for a := range bounds {
-			s.values[l.index] = a
-			// Change is at most 0 but for rounding: what the value at this position of the elimination order takes off the bound.
-			if bounds[a] = min(lnBound, lnBound+s.bound.Change(l.position, s.values)); bounds[a] > largest {
-				best, largest = a, bounds[a]
-			}
+		bounds, best := s.boundValues(l, lnBound)
+		largest := math.Inf(-1)
+		if best >= 0 {
+			largest = bounds[best]
 		}
-
-		depth := n.last.length() + k + 1
+		depth := n.last.length() + k + 1 // indices with a value, this one included
 		for a, bound := range bounds {
 			switch {
 			case a == best:
@@ -275,6 +280,23 @@ func (s *marginalSearch) dive(n openNode) error {
 	return err
 }
 
+// boundValues returns, for each value of the index of level l, a bound of ln of the weights of assignments with the value and with s.values
+// of the levels before. best is the first value of largest bound; it is −1 if all bounds are −Inf. lnBound bounds the weights without a
+// value of the index. It changes the index's value in s.values.
+func (s *marginalSearch) boundValues(l level, lnBound float64) (bounds []float64, best int) {
+	s.flopsLeft -= changeWork * float64(l.domain)
+	best, largest := -1, math.Inf(-1)
+	bounds = make([]float64, l.domain)
+	for a := range bounds {
+		s.values[l.index] = a
+		// Change is what the value takes off the bound: at most 0 but for rounding.
+		if bounds[a] = min(lnBound, lnBound+s.bound.Change(l.position, s.values)); bounds[a] > largest {
+			best, largest = a, bounds[a]
+		}
+	}
+	return bounds, best
+}
+
 // offer makes s.values the best assignment if its ln weight, which is from lower to upper, is larger: lower exceeds that of the best one so
 // far. It reports whether it did.
 func (s *marginalSearch) offer(lower, upper float64) (isBetter bool) {
@@ -295,7 +317,7 @@ func (s *marginalSearch) weigh() (lower, upper float64, err error) {
 		return lower, lower, err
 	}
 
-	// Bounds by mini-buckets. Run gives an upper bound for the weight 0, and a lower bound for a weight above 0: the best one counts.
+	// Bounds by mini-buckets. Run gives an upper bound with weight 0, and a lower bound with a weight above 0: of these the largest counts.
 	conditioned := descent.ConditionedTerms(s.tables, s.values)
 	s.flopsLeft -= float64(1+len(lowerBoundWeights))*s.leaf.Flops + s.leaf.Matching + leafWork*float64(len(conditioned.Tables))
 	b, err := minibuckets.Run(s.ctx, conditioned, s.leaf, 0)

@@ -100,9 +100,11 @@ func ProposeMap(ctx context.Context, j *proposal.Job, share float64, set []int) 
 }
 
 // largestMiniBuckets returns the plan of the largest mini-buckets along an elimination order that fit the limits, and entryLimit, the most
-// entries that a product of theirs may have. The plan has to fit memory bytes, and runs times its flops with the work of matching has to be
-// at most flops. It tries entry limits from firstEntries on, each twice the one before, until no bucket is split. The plan of the smallest
-// entry limit may take more flops. Errors: over_budget if even that plan does not fit memory.
+// entries that a product of theirs may have. A bucket has the tables with a variable; it is split into mini-buckets if their product would
+// be larger. The plan has to fit memory bytes, and runs times its flops with the work of matching has to be at most flops.
+//
+// It tries entry limits from firstEntries on, each twice the one before, until no bucket is split. The plan of the smallest entry limit may
+// take more flops. Errors: over_budget if even that plan does not fit memory.
 func largestMiniBuckets(
 	h contractionorder.Hypergraph, order []int, flops, runs, memory float64,
 ) (best *minibuckets.Plan, entryLimit float64, err error) {

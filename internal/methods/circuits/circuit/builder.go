@@ -131,31 +131,31 @@ func (b *Builder) Product(children ...Node) Node {
 		return Zero
 	}
 
-	// Write the children that are not numbers to the end of args. x is the product of the numbers.
+	// Write the children that are not numbers to the end of args, and multiply the numbers.
 	start := len(b.args)
-	x := scaled.One
+	number := scaled.One
 	for _, c := range children {
 		switch {
 		case c == One:
 		case b.kinds[c] == kindNumber:
-			x = x.Mul(b.numbers[b.args[b.start(c)]])
-		case !reserve(b, &b.args, 1, 4):
+			number = number.Mul(b.numbers[b.args[b.start(c)]])
+		case !reserve(b, &b.args, 1, 4): // no memory for an argument of 4 bytes
 			return Zero
 		default:
 			b.args = append(b.args, int32(c))
 		}
 	}
 
-	// Insert x before them. Making its node appends to b.args, too, so they are taken off and appended again.
-	if x != scaled.One {
-		others := slices.Clone(b.args[start:])
+	// Insert the node of the number before the children. Making it appends to b.args, too, so they are taken off and appended again.
+	if number != scaled.One {
+		nodes := slices.Clone(b.args[start:])
 		b.args = b.args[:start]
-		n := b.Number(x)
+		n := b.Number(number)
 		start = len(b.args)
-		if !reserve(b, &b.args, len(others)+1, 4) {
+		if !reserve(b, &b.args, len(nodes)+1, 4) {
 			return Zero
 		}
-		b.args = append(append(b.args, int32(n)), others...)
+		b.args = append(append(b.args, int32(n)), nodes...)
 	}
 	if len(b.args) == start {
 		return One

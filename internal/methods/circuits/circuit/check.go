@@ -30,44 +30,52 @@ func (c *Circuit) Check(ctx context.Context) error {
 		return fmt.Errorf("%w: node %d of %d is the root", ErrCircuit, c.root, n)
 	}
 
-	// The fingerprints of all leaves, and all, the sum of those of all variables.
+	// The fingerprints of leaves, and the sum of those of all variables.
 	look := pace.New(ctx)
-	var all fingerprint
-	prints := make([]fingerprint, c.values()) // by number of a value
+	var variablesSum fingerprint
+	prints := make([]fingerprint, c.values()) // by number of a value; that of a number stays 0
 	for v, d := range c.domains {
 		h := fingerprintOf(v)
-		all = all.plus(h)
+		variablesSum = variablesSum.plus(h)
 		for a := range d {
 			prints[int(c.offsets[v])+a] = h
 		}
 	}
 
-	// The fingerprints of sums and products.
 	for i := range c.ends {
-		node, children := c.firstNode()+i, c.childrenOf(i)
-		if look.Over(int64(len(children))) {
+		if look.Over(int64(len(c.childrenOf(i)))) {
 			return look.Err()
 		}
-		if len(children) < 2 {
-			return fmt.Errorf("%w: node %d has %d children", ErrCircuit, node, len(children))
-		}
-		for k, n := range children {
-			switch {
-			case n < 0 || int(n) >= node:
-				return fmt.Errorf("%w: node %d has the child %d", ErrCircuit, node, n)
-			case k == 0:
-				prints[node] = prints[n]
-			case c.products[i]:
-				prints[node] = prints[node].plus(prints[n])
-			case prints[n] != prints[node]:
-				return fmt.Errorf("%w: the children of sum %d are not over the same variables", ErrCircuit, node)
-			}
+		if err := c.checkNode(i, prints); err != nil {
+			return err
 		}
 	}
-	if prints[c.root] != all {
+	if prints[c.root] != variablesSum {
 		return fmt.Errorf("%w: the root does not have every variable once", ErrCircuit)
 	}
 	return c.checkReachable(look)
+}
+
+// checkNode writes the fingerprint of the i-th sum or product to prints, which has those of the values before it. It returns an error if
+// there are less than two children, if a child does not come before the node, or if children of a sum have different fingerprints.
+func (c *Circuit) checkNode(i int, prints []fingerprint) error {
+	node, children := c.firstNode()+i, c.childrenOf(i)
+	if len(children) < 2 {
+		return fmt.Errorf("%w: node %d has %d children", ErrCircuit, node, len(children))
+	}
+	for k, n := range children {
+		switch {
+		case n < 0 || int(n) >= node:
+			return fmt.Errorf("%w: node %d has the child %d", ErrCircuit, node, n)
+		case k == 0:
+			prints[node] = prints[n]
+		case c.products[i]:
+			prints[node] = prints[node].plus(prints[n])
+		case prints[n] != prints[node]:
+			return fmt.Errorf("%w: the children of sum %d are not over the same variables", ErrCircuit, node)
+		}
+	}
+	return nil
 }
 
 // checkReachable returns an error, which wraps ErrCircuit, if a sum, product or number is neither the root nor below it. Nodes are

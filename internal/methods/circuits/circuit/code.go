@@ -52,14 +52,12 @@ func (c *Circuit) Append(b []byte) []byte {
 // Decode returns the circuit that b encodes, as Append writes it. It checks all that Check does, and takes at most some 16 times the
 // memory of b, whatever b is. Errors wrap ErrCircuit, or are the context's. Linear time.
 func Decode(ctx context.Context, b []byte) (*Circuit, error) {
-	// Version and domains. r keeps its first error; then it reads zeros. r.length(n) fails if the list that follows, with entries of at
-	// least n bytes, is longer than b: so no list is allocated that b cannot fill.
 	look := pace.New(ctx)
-	r := reader{remaining: b}
+	r := reader{remaining: b} // after an error it reads zeros; r.err is looked at in the end
 	if v := r.integer(math.MaxInt32); v != formVersion {
 		return nil, fmt.Errorf("%w: version %d, %d is known", ErrCircuit, v, formVersion)
 	}
-	c := &Circuit{domains: make([]int, r.length(1))}
+	c := &Circuit{domains: make([]int, r.length(1))} // at least 1 byte a domain: no list is allocated that b cannot fill
 	for v := range c.domains {
 		c.domains[v] = r.integer(math.MaxInt32)
 	}
@@ -71,12 +69,12 @@ func Decode(ctx context.Context, b []byte) (*Circuit, error) {
 	}
 
 	// Numbers, sums and products.
-	c.numbers = make([]scaled.Number, r.length(9))
+	c.numbers = make([]scaled.Number, r.length(9)) // at least 9 bytes each: a mantissa of 8 and an exponent
 	for k := range c.numbers {
 		c.numbers[k] = r.number()
 	}
 	c.root = int32(r.integer(math.MaxInt32)) - 1
-	c.ends = make([]int32, r.length(3))
+	c.ends = make([]int32, r.length(3)) // at least 3 bytes a node: a head and two children
 	c.products = make([]bool, len(c.ends))
 	for i := range c.ends {
 		bytesBefore := len(r.remaining)

@@ -64,8 +64,8 @@ func (c *Circuit) passUp(ctx context.Context, w Weights, rule sumRule) (*pass, e
 		return nil, err
 	}
 
-	// Leaves and numbers.
-	p := passes.Get().(*pass)
+	// Leaves have their weights, and numbers themselves as values.
+	p := passes.Get().(*pass) // with memory of earlier passes
 	p.values = slices.Grow(p.values[:0], c.values())[:c.values()]
 	for i, x := range w {
 		p.values[i] = numberOf(x)
@@ -85,24 +85,24 @@ func (c *Circuit) passUp(ctx context.Context, w Weights, rule sumRule) (*pass, e
 			p.release()
 			return nil, look.Err()
 		}
-		x := p.values[children[0]]
+		result := p.values[children[0]]
 		switch {
 		case c.products[i]:
 			for _, n := range children[1:] {
-				x = x.times(p.values[n])
+				result = result.times(p.values[n])
 			}
 		case rule == maximumChildren:
 			for _, n := range children[1:] {
-				if x.less(p.values[n]) {
-					x = p.values[n]
+				if result.less(p.values[n]) {
+					result = p.values[n]
 				}
 			}
 		default:
 			for _, n := range children[1:] {
-				x = x.plus(p.values[n])
+				result = result.plus(p.values[n])
 			}
 		}
-		results[i] = x
+		results[i] = result
 	}
 	return p, nil
 }

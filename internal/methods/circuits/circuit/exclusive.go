@@ -49,19 +49,41 @@ const manyChildren = 64
 // too much to find out. The error is the context's.
 func (c *Circuit) isDeterministic(ctx context.Context) (bool, error) {
 	look := pace.New(ctx)
+	undecided, ok := c.undecidedPairs(look)
+	if !ok {
+		return false, look.Err()
+	}
 
-	// The pairs of children of the sums that are no decisions.
-	var undecided []openPairs // by sum
+	// Remove the pairs that variables distinguish, in groups of variables with at most 64 values together: a bit of a mask for each.
+	for end := 0; end < len(c.domains) && len(undecided) > 0; {
+		start := end
+		for end < len(c.domains) && c.offsets[end+1]-c.offsets[start] <= 64 {
+			end++
+		}
+		if end == start {
+			end++ // the variable alone has more values: it distinguishes nothing
+			continue
+		}
+		if !c.removeDistinguished(look, start, end, &undecided) {
+			return false, look.Err()
+		}
+	}
+	return len(undecided) == 0, nil
+}
+
+// undecidedPairs returns, for each sum that is no decision (isDecision), all pairs of its children. ok is false if such a sum has more than
+// manyChildren children, or if the context has ended, which look records.
+func (c *Circuit) undecidedPairs(look *pace.Pace) (undecided []openPairs, ok bool) {
 	for i := range c.ends {
 		children := c.childrenOf(i)
 		if look.Over(int64(len(children))) {
-			return false, look.Err()
+			return nil, false
 		}
 		if c.products[i] || c.isDecision(look, children) {
 			continue
 		}
-		if len(children) > manyChildren { // too many pairs to look at
-			return false, nil
+		if len(children) > manyChildren {
+			return nil, false
 		}
 		var pairs openPairs
 		for k, n := range children {
@@ -71,22 +93,7 @@ func (c *Circuit) isDeterministic(ctx context.Context) (bool, error) {
 		}
 		undecided = append(undecided, pairs)
 	}
-
-	// Remove the pairs that variables distinguish, in groups of variables with at most 64 values together.
-	for v := 0; v < len(c.domains) && len(undecided) > 0; {
-		start := v
-		for v < len(c.domains) && c.offsets[v+1]-c.offsets[start] <= 64 {
-			v++
-		}
-		if v == start {
-			v++ // it has too many values
-			continue
-		}
-		if !c.removeDistinguished(look, start, v, &undecided) {
-			return false, look.Err()
-		}
-	}
-	return len(undecided) == 0, nil
+	return undecided, true
 }
 
 // isDecision reports whether the sum of the given children decides on a variable. It does so if each child is a leaf of the variable, or a
@@ -94,29 +101,31 @@ func (c *Circuit) isDeterministic(ctx context.Context) (bool, error) {
 // leaves of the first child. The result is false if the context has ended, which look records.
 func (c *Circuit) isDecision(look *pace.Pace, children []int32) bool {
 	for _, candidate := range c.factorsOf(children[0]) {
-		if int(candidate) >= c.leaves() {
-			continue
-		}
-		v := c.variable(candidate)
-		isLeafOfV := func(n int32) bool { return c.offsets[v] <= n && n < c.offsets[v+1] }
-		seen := make([]bool, c.domains[v]) // by value of v: a child has its leaf
-		isDecided := true
-		for k := 0; k < len(children) && isDecided; k++ {
-			factors := c.factorsOf(children[k])
-			if look.Over(int64(len(factors))) {
-				return false
-			}
-			i := slices.IndexFunc(factors, isLeafOfV)
-			isDecided = i >= 0 && !seen[factors[i]-c.offsets[v]]
-			if isDecided {
-				seen[factors[i]-c.offsets[v]] = true
-			}
-		}
-		if isDecided {
+		isLeaf := int(candidate) < c.leaves()
+		if isLeaf && c.decidesOn(look, c.variable(candidate), children) {
 			return true
 		}
 	}
 	return false
+}
+
+// decidesOn reports whether the sum of the given children decides on variable v: each child has a leaf of v, and no two have the same one.
+// The result is false if the context has ended, which look records.
+func (c *Circuit) decidesOn(look *pace.Pace, v int, children []int32) bool {
+	isLeafOfV := func(n int32) bool { return c.offsets[v] <= n && n < c.offsets[v+1] }
+	isUsed := make([]bool, c.domains[v]) // by value of v: a child has its leaf
+	for _, child := range children {
+		factors := c.factorsOf(child)
+		if look.Over(int64(len(factors))) {
+			return false
+		}
+		i := slices.IndexFunc(factors, isLeafOfV) // −1: none
+		if i < 0 || isUsed[factors[i]-c.offsets[v]] {
+			return false
+		}
+		isUsed[factors[i]-c.offsets[v]] = true
+	}
+	return true
 }
 
 // factorsOf returns the children of node n if it is a product. Otherwise it returns the node itself. Values are numbered: leaves, then
@@ -141,24 +150,11 @@ func (c *Circuit) variable(leaf int32) int {
 // nodes if leaves of v are below each of them, and no leaf of v is below both. Sums that have no pair left are removed, too. The variables
 // have at most 64 values together: bit l − offsets[start] of a mask stands for leaf l. It returns false if the context has ended.
 func (c *Circuit) removeDistinguished(look *pace.Pace, start, end int, undecided *[]openPairs) bool {
-	// The leaves below each node.
+	masks, ok := c.leafMasks(look, start, end)
+	if !ok {
+		return false
+	}
 	first := c.offsets[start]
-	masks := make([]uint64, c.values())
-	for l := first; l < c.offsets[end]; l++ {
-		masks[l] = 1 << (l - first)
-	}
-	for i := range c.ends {
-		children := c.childrenOf(i)
-		if look.Over(int64(len(children))) {
-			return false
-		}
-		var m uint64
-		for _, n := range children {
-			m |= masks[n]
-		}
-		masks[c.firstNode()+i] = m
-	}
-
 	var domains []uint64 // by variable: the mask of all its leaves
 	for v := start; v < end; v++ {
 		domains = append(domains, (1<<c.domains[v]-1)<<(c.offsets[v]-first))
@@ -182,6 +178,28 @@ func (c *Circuit) removeDistinguished(look *pace.Pace, start, end int, undecided
 	}
 	*undecided = remainingSums
 	return true
+}
+
+// leafMasks returns for each value (leaf, number, sum or product) the mask of the leaves of the variables start ≤ v < end that are it or
+// below it. ok is false if the context has ended.
+func (c *Circuit) leafMasks(look *pace.Pace, start, end int) (masks []uint64, ok bool) {
+	first := c.offsets[start]
+	masks = make([]uint64, c.values())
+	for l := first; l < c.offsets[end]; l++ {
+		masks[l] = 1 << (l - first)
+	}
+	for i := range c.ends {
+		children := c.childrenOf(i)
+		if look.Over(int64(len(children))) {
+			return nil, false
+		}
+		var m uint64
+		for _, n := range children {
+			m |= masks[n]
+		}
+		masks[c.firstNode()+i] = m
+	}
+	return masks, true
 }
 
 // areExclusive reports whether some variable distinguishes two children of a sum: each child has leaves of the variable, that is values

@@ -48,34 +48,19 @@ func (b *Builder) Finish(ctx context.Context, root Node) (*Circuit, error) {
 // then numbers, then sums and products. It is −1 for a node that is neither the root nor below it. The numbers are added to c. ok is
 // false if the context has ended.
 func (b *Builder) numberNodes(look *pace.Pace, root Node, c *Circuit) (numberOf []int32, ok bool) {
-	// Mark the nodes below the root with 0. Children come before their parents.
-	numberOf = make([]int32, len(b.kinds))
-	for n := range numberOf {
-		numberOf[n] = -1
-	}
-	numberOf[root] = 0
-	for n := root; n > 0; n-- {
-		if numberOf[n] < 0 || b.kinds[n] < kindProduct {
-			continue
-		}
-		children := b.args[b.start(n):b.ends[n]]
-		if look.Over(int64(len(children))) {
-			return nil, false
-		}
-		for _, child := range children {
-			numberOf[child] = 0
-		}
+	if numberOf, ok = b.markReachable(look, root); !ok {
+		return nil, false
 	}
 
 	// Leaves and numbers.
-	next := int32(c.leaves())
+	next := int32(c.leaves()) // the number of the next node that is no leaf
 	for n := One; n <= root; n++ {
 		if look.Over(2) {
 			return nil, false
 		}
 		arg := b.args[b.start(n)] // of a leaf the number of its weight, of a number its position in b.numbers
 		switch {
-		case numberOf[n] < 0:
+		case numberOf[n] < 0: // not in the circuit
 		case b.kinds[n] == kindLeaf:
 			numberOf[n] = arg
 		case b.kinds[n] == kindNumber:
@@ -93,6 +78,26 @@ func (b *Builder) numberNodes(look *pace.Pace, root Node, c *Circuit) (numberOf 
 		}
 	}
 	return numberOf, true
+}
+
+// markReachable returns for each node of the builder 0 if it is the root or below it, −1 if not. ok is false if the context has ended.
+func (b *Builder) markReachable(look *pace.Pace, root Node) (marks []int32, ok bool) {
+	marks = slices.Repeat([]int32{-1}, len(b.kinds))
+	marks[root] = 0
+	for n := root; n > 0; n-- { // parents before their children, which have smaller numbers
+		hasChildren := b.kinds[n] >= kindProduct // a product or a sum
+		if marks[n] < 0 || !hasChildren {
+			continue
+		}
+		children := b.args[b.start(n):b.ends[n]]
+		if look.Over(int64(len(children))) {
+			return nil, false
+		}
+		for _, child := range children {
+			marks[child] = 0
+		}
+	}
+	return marks, true
 }
 
 // pack moves the sums and products of the circuit to the start of the builder's arrays, replaces their children by the numbers in numberOf,

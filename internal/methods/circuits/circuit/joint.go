@@ -66,8 +66,7 @@ func (c *Circuit) advance(set, values []int, free int) bool {
 // fillRow writes to shares the shares of Z of all values of variable set[free], with the other variables of the set clamped to values.
 // shares is row-major over the variables of the set, the last one fastest.
 func (c *Circuit) fillRow(ctx context.Context, w Weights, set, values []int, free int, shares []scaled.Number) error {
-	// Weights of 0 for other values of the clamped variables.
-	clamped := slices.Clone(w)
+	clamped := slices.Clone(w) // with weights of 0 for the other values of the clamped variables
 	for k, v := range set {
 		for a := range c.domains[v] {
 			if k != free && a != values[k] {

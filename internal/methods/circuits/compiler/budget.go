@@ -49,7 +49,7 @@ const nearEnd = 4
 //	work so far · (1 − progress) / progress < rival
 func (b *budget) isFasterThanRival(work int64) bool {
 	if b.askRival != nil {
-		b.rival = min(b.askRival(), b.cells/policy.StepCells) // an elimination along the search's own tree may be cheaper
+		b.rival = min(b.askRival(), b.cells/policy.StepCells) // in steps; an elimination along the search's own tree may be cheaper
 		b.askRival = nil
 		b.work = max(b.work, int64(b.rival/2))
 	}

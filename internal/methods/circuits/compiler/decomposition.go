@@ -50,18 +50,11 @@ func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work 
 	}
 	greedy := decompose(h, order)
 	steps += greedy.entries()
-	if greedy.cells < treeFrom || greedy.cells > treeMost {
+	if greedy.cells < treeFrom || greedy.cells > treeMost { // few, or hopelessly many
 		return greedy, steps, nil
 	}
 
-	// A contraction tree.
-	moves := int64(min(greedy.cells, treeMoves))
-	if work > 0 {
-		moves = min(moves, int64(treeShare*float64(work*treeMovesPerStep)))
-	}
-	plan, err := contractionorder.Search(ctx, h, contractionorder.Options{
-		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32,
-	})
+	plan, err := searchTree(ctx, h, greedy.cells, work)
 	if fault.CodeOf(err) == fault.OverBudget && err != nil { // no tree is found
 		return greedy, steps, nil
 	}
@@ -74,6 +67,18 @@ func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work 
 		return searched, steps, nil
 	}
 	return greedy, steps, nil
+}
+
+// searchTree searches for a contraction tree, with as many moves as a greedy decomposition has cells, but at most treeMoves. If work is not
+// 0, the moves take at most treeShare of it: treeMovesPerStep moves take the time of a step.
+func searchTree(ctx context.Context, h contractionorder.Hypergraph, cells float64, work int64) (contractionorder.Plan, error) {
+	moves := int64(min(cells, treeMoves))
+	if work > 0 {
+		moves = min(moves, int64(treeShare*float64(work*treeMovesPerStep)))
+	}
+	return contractionorder.Search(ctx, h, contractionorder.Options{
+		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32, // only the moves limit it
+	})
 }
 
 // eliminationOrder returns the indices of h in the order in which a contraction tree sums them out. An index is summed out by the first
@@ -144,62 +149,58 @@ type decomposition struct {
 	cells float64 // assignments of all bags
 }
 
-// decompose returns the tree decomposition of an elimination order. It simulates the elimination: the bag of a variable has the variable
-// and those that it shares a table with when it is eliminated. These others go to the bag of the one among them that is eliminated first,
-// which becomes a neighbour in the tree.
+// decompose returns the tree decomposition of an elimination order: a tree of bags, which are sets of variables. It simulates the
+// elimination: the bag of a variable has the variable and its neighbours, with which it shares a table when it is eliminated. The
+// neighbours then share a table, too: they are added to the bag of the first of them to be eliminated, and the two bags are adjacent in the
+// tree.
 func decompose(h contractionorder.Hypergraph, order []int) decomposition {
-	position := make([]int, len(h.Dims)) // by variable, in the order; −1: it is left out
-	for v := range position {
-		position[v] = -1
-	}
+	position := slices.Repeat([]int{len(order)}, len(h.Dims)) // by variable, in the order; len(order) if the order leaves it out
 	for i, v := range order {
 		position[v] = i
 	}
 
-	// addToBag adds a scope to the bag of its variable that is eliminated first. It returns the position of that, len(order) if there is
-	// none.
 	d := decomposition{order: order, bags: make([][]int, len(order)), tree: make([][]int, len(order)), vars: len(h.Dims)}
-	addToBag := func(scope []int) int {
-		first := len(order)
-		for _, v := range scope {
-			if position[v] >= 0 {
-				first = min(first, position[v])
-			}
-		}
-		if first < len(order) {
-			d.bags[first] = append(d.bags[first], scope...)
-		}
-		return first
-	}
-
-	for _, e := range h.Edges {
-		addToBag(e)
+	for _, scope := range h.Edges {
+		d.addToBag(scope, position)
 	}
 	lastRoot := -1
 	for i, v := range order {
 		d.bags[i] = distinct(append(d.bags[i], v))
 		d.width = max(d.width, len(d.bags[i])-1)
-		others := make([]int, 0, len(d.bags[i]))
+		neighbours := make([]int, 0, len(d.bags[i]))
 		cells := 1.0
 		for _, u := range d.bags[i] {
 			cells *= float64(h.Dims[u])
 			if u != v {
-				others = append(others, u)
+				neighbours = append(neighbours, u)
 			}
 		}
 		d.cells += cells
 
-		neighbour := addToBag(others)
-		if neighbour == len(order) { // the root of a connected part: the roots are strung together
-			neighbour = lastRoot
+		parent := d.addToBag(neighbours, position)
+		if parent == len(order) { // bag i is the root of a connected part: link it to the root before, to get one tree
+			parent = lastRoot
 			lastRoot = i
 		}
-		if neighbour >= 0 {
-			d.tree[i] = append(d.tree[i], neighbour)
-			d.tree[neighbour] = append(d.tree[neighbour], i)
+		if parent >= 0 {
+			d.tree[i] = append(d.tree[i], parent)
+			d.tree[parent] = append(d.tree[parent], i)
 		}
 	}
 	return d
+}
+
+// addToBag adds a scope to the bag of its variable that comes first in the order. It returns the position of that bag, or the length of the
+// order if it has no variable of the scope.
+func (d *decomposition) addToBag(scope, position []int) int {
+	first := len(d.order)
+	for _, v := range scope {
+		first = min(first, position[v])
+	}
+	if first < len(d.order) {
+		d.bags[first] = append(d.bags[first], scope...)
+	}
+	return first
 }
 
 // entries returns the sum of the sizes of all bags.
@@ -280,20 +281,8 @@ func (d decomposition) depths() []int {
 
 // middle returns the centroid of the tree: the bag whose removal leaves parts of which the largest has the fewest bags.
 func (d decomposition) middle() int {
-	// List the bags from the last one on, parents before children.
 	n := len(d.bags)
-	parent, walk := make([]int, n), make([]int, 0, n)
-	parent[n-1] = -1
-	walk = append(walk, n-1)
-	for i := 0; i < len(walk); i++ {
-		for _, next := range d.tree[walk[i]] {
-			if next != parent[walk[i]] {
-				parent[next] = walk[i]
-				walk = append(walk, next)
-			}
-		}
-	}
-
+	walk, parent := d.walk()
 	size := make([]int, n)                // by bag: bags of the subtree below it, itself included
 	largest := make([]int, n)             // by bag: bags of the largest part that remains of the tree without the bag; 0: not complete yet
 	best := n - 1                         // the root of the walk, which comes last in the loop
@@ -310,4 +299,21 @@ func (d decomposition) middle() int {
 		}
 	}
 	return best
+}
+
+// walk returns the bags of the tree with the last one as its root, parents before children, and the parent of each bag, −1 for the root.
+func (d decomposition) walk() (bags, parent []int) {
+	n := len(d.bags)
+	bags, parent = make([]int, 0, n), make([]int, n)
+	parent[n-1] = -1
+	bags = append(bags, n-1)
+	for i := 0; i < len(bags); i++ { // the list grows
+		for _, neighbour := range d.tree[bags[i]] {
+			if neighbour != parent[bags[i]] {
+				parent[neighbour] = bags[i]
+				bags = append(bags, neighbour)
+			}
+		}
+	}
+	return bags, parent
 }

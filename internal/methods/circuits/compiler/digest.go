@@ -66,9 +66,9 @@ func (d drawer) draw() digest { return digest{d.source.Uint64(), d.source.Uint64
 
 // drawAll returns the next n random numbers of 128 bits.
 func (d drawer) drawAll(n int) []digest {
-	out := make([]digest, n)
-	for i := range out {
-		out[i] = d.draw()
+	digests := make([]digest, n)
+	for i := range digests {
+		digests[i] = d.draw()
 	}
-	return out
+	return digests
 }

@@ -93,26 +93,27 @@ func (e *eliminator) isWorthLook(c component) bool {
 	return !e.looks.areLow(c.size(), denseShare) || c.key[0]%denseShare == 0
 }
 
-// sum returns the sum of a component by elimination. ok is false if its tables are too large or their numbers too far apart, if a search is
-// cheaper, or if the sum is 0, of which a search finds the reason. Then wait is the number of further decisions before the next look: with
-// fewer the tables will still be too large.
+// sum returns the sum of a component by elimination, along buckets: a bucket is a variable with the factors that are multiplied before it
+// is summed out. ok is false if the tables are too large or their numbers too far apart, if a search is cheaper, or if the sum is 0, of
+// which a search finds the reason. Then wait is the number of further decisions before the next look: with fewer the tables will still be
+// too large.
 func (e *eliminator) sum(ctx context.Context, c content) (sum amount, wait int32, ok bool) {
 	look := int64(denseLook * (len(c.vars) + len(c.clauses) + len(c.tables))) // steps that a look at the component takes
 	e.residual.solver.Work += look
 	defer func() { e.looks.count(int32(len(c.vars)), ok) }()
 
 	// Is the elimination worth it?
-	if !e.buckets.gather(c) {
-		return amount{}, denseNever, false
+	if !e.buckets.gather(c) { // a variable or a scope is too large
+		return amount{}, denseNever, false // wait so long that no look follows
 	}
 	extraSteps := int64(0) // for each entry
 	if e.trace.isWritten() {
-		extraSteps = denseEdges
+		extraSteps = denseEdges // to write it to the circuit
 	}
 	if excess := e.buckets.measure(e.cells, extraSteps); excess > 0 {
 		return amount{}, 2 * int32(excess), false // 2 decisions for each power of two that a table is too large
 	}
-	if e.buckets.logical && float64(e.buckets.steps) > e.highestPrice()*float64(look) {
+	if e.buckets.logical && float64(e.buckets.steps) > e.highestPrice()*float64(look) { // it has clauses, and a search is cheaper
 		return amount{}, 0, false
 	}
 

@@ -87,29 +87,15 @@ func (b *bucket) reset(number int32) {
 	b.incoming = 0
 }
 
-// gather puts the clauses and tables of a component into the buckets of its variables. ok is false if a variable has more than
-// denseValues open values, or a clause or table has more than denseScope variables.
+// gather puts the clauses and tables of a component into the buckets of its variables: each into the bucket of its variable that is summed
+// out first. ok is false if a variable has more than denseValues open values, or a clause or table has more than denseScope variables.
 func (b *buckets) gather(c content) (ok bool) {
 	if !b.gatherVariables(c.vars) {
 		return false
 	}
-
-	// Clauses of two literals, each once. The first implied[l] literals of Implies[l] are of the formula, learned ones follow.
+	b.gatherPairs(c.vars)
 	r := b.residual
-	for _, v := range c.vars {
-		for _, l := range [2]lit{positive(v), negative(v)} {
-			for _, m := range r.solver.Implies[l][:b.implied[l]] { // clauses of the formula: ¬l or m
-				if m > l.Not() && r.value[m] == 0 { // the clause is also in Implies[¬m]: one of the two counts
-					pair := [2]lit{l.Not(), m}
-					target := b.placeClause(pair[:])
-					target.pairs = append(target.pairs, pair)
-				}
-			}
-		}
-	}
-
-	// Longer clauses, and tables.
-	for _, k := range c.clauses {
+	for _, k := range c.clauses { // of three literals and more
 		if len(r.clauses[k]) > denseScope {
 			return false
 		}
@@ -124,6 +110,24 @@ func (b *buckets) gather(c content) (ok bool) {
 		target.tables = append(target.tables, t)
 	}
 	return true
+}
+
+// gatherPairs puts the formula's clauses of two literals about the Boolean variables vars into buckets, each clause once. The solver keeps
+// a clause ¬l ∨ m as two implications: m is in Implies[l], and ¬l in Implies[¬m]. The first implied[l] literals of Implies[l] are of the
+// formula, learned ones follow.
+func (b *buckets) gatherPairs(vars []int32) {
+	r := b.residual
+	for _, v := range vars {
+		for _, l := range [2]lit{positive(v), negative(v)} {
+			for _, m := range r.solver.Implies[l][:b.implied[l]] {
+				if m > l.Not() && r.value[m] == 0 { // the first of the two implications, with m open
+					pair := [2]lit{l.Not(), m}
+					target := b.placeClause(pair[:])
+					target.pairs = append(target.pairs, pair)
+				}
+			}
+		}
+	}
 }
 
 // gatherVariables finds the variables of the formula that the Boolean variables vars encode. It numbers them in the order of elimination,
@@ -208,8 +212,9 @@ func (b *buckets) placeScope() *bucket {
 	return first
 }
 
-// measure passes the scope of each bucket's sum on to the bucket that gets it as a message, and counts the steps of all sums. An entry of a
-// table takes a step for each of its factors, and 2 + extraSteps more.
+// measure passes the scope of each bucket's sum on to the bucket that gets it as a message, and counts the steps of all sums. A bucket is a
+// variable with the factors that are multiplied to a table before it is summed out. An entry of the table takes a step for each of its
+// factors, and 2 + extraSteps more: for the variable's weight and the sum, and for what the caller does with the entry.
 //
 // excess is 0 if all tables together have at most limit entries. If a single table has more, excess is log2(entries of the table / limit),
 // at least 1, and the count is incomplete. If only all tables together have more, it is 1.
@@ -218,9 +223,9 @@ func (b *buckets) measure(limit float64, extraSteps int64) (excess float64) {
 	b.steps, b.logical = 0, false
 	for i := range b.vars {
 		current := &b.list[i]
-		slices.Sort(current.scope)
+		slices.Sort(current.scope) // complete: the buckets before have passed theirs on
 		current.scope = slices.Compact(current.scope)
-		cells := 1.0
+		cells := 1.0 // entries of the bucket's table
 		for _, j := range current.scope {
 			cells *= float64(len(b.values[j]))
 		}

@@ -33,9 +33,9 @@ func (t *tabulator) reset() { t.ints, t.floats = t.ints[:0], t.floats[:0] }
 func (t *tabulator) takeInts(n int) []int32 {
 	start := len(t.ints)
 	t.ints = slices.Grow(t.ints, n)[:start+n]
-	out := t.ints[start : start+n : start+n]
-	clear(out)
-	return out
+	zeros := t.ints[start : start+n : start+n]
+	clear(zeros)
+	return zeros
 }
 
 // takeFloats returns n numbers of arbitrary value in memory of the tabulator, which stay until reset or releaseFloats.
@@ -48,39 +48,23 @@ func (t *tabulator) takeFloats(n int) []float64 {
 // releaseFloats takes back the last n numbers that takeFloats has given.
 func (t *tabulator) releaseFloats(n int) { t.floats = t.floats[:len(t.floats)-n] }
 
-// sumOut multiplies the factors of bucket i and sums its variable out of the product. The sums are the entries of the message m times
-// 2^exponent; the largest entry of m is from 1 to 2. ok is false if all sums are 0, or if the factors span so many powers of two that
-// digits may be lost.
+// sumOut multiplies the factors of bucket i and sums its variable out of the product. The factors are the variable's weights, clauses,
+// tables, and messages: sums over earlier variables. The sums are the entries of the message m times 2^exponent; the largest entry of m is
+// from 1 to 2. ok is false if all sums are 0, or if the factors span so many powers of two that digits may be lost (denseRange).
 func (t *tabulator) sumOut(i int) (m message, exponent int64, ok bool) {
-	// The product: it has an axis for each variable of the scope. The first variable, which is summed out, changes fastest.
+	// The product. The first variable of the scope, which is summed out, changes fastest.
 	b := &t.buckets.list[i]
-	size := 1
-	for _, j := range b.scope {
-		size *= len(t.buckets.values[j])
-	}
-	table := t.takeFloats(size)
-	weights, span := t.ownWeights(i) // span bounds the powers of two that the product's numbers span
-	for k := range table {
-		table[k] = weights[k%len(weights)]
-	}
-	for _, in := range b.messages {
-		span += in.span
-		t.multiply(table, t.messageOffsets(b.scope, in.scope), 0, in.values, 1)
-	}
-	for _, slice := range b.tables {
-		span += 2 * t.residual.tables[slice.table].span // both of the entry and of its divisor
-	}
-	if span > denseRange {
+	table, valueCount, ok := t.multiplyFactors(i)
+	if !ok {
 		return message{}, 0, false
 	}
-	t.multiplyTables(table, b)
-	t.excludeAll(table, b)
 
 	// The sums take the place of entries that were read already: sum k is at most at the first entry of its terms.
-	m = message{scope: b.scope[1:], values: table[:size/len(weights)]}
+	size := len(table)
+	m = message{scope: b.scope[1:], values: table[:size/valueCount]}
 	for k := range m.values {
 		sum := 0.0
-		for _, x := range table[k*len(weights):][:len(weights)] {
+		for _, x := range table[k*valueCount:][:valueCount] {
 			sum += x
 		}
 		m.values[k] = sum
@@ -88,6 +72,34 @@ func (t *tabulator) sumOut(i int) (m message, exponent int64, ok bool) {
 	t.releaseFloats(size - len(m.values))
 	exponent, ok = m.normalise()
 	return m, exponent, ok
+}
+
+// multiplyFactors returns the product of the factors of bucket i, a table over its scope, and the number of values of its variable. ok is
+// false if the numbers of the factors together may span more than denseRange powers of two.
+func (t *tabulator) multiplyFactors(i int) (table []float64, valueCount int, ok bool) {
+	b := &t.buckets.list[i]
+	size := 1
+	for _, j := range b.scope {
+		size *= len(t.buckets.values[j])
+	}
+	table = t.takeFloats(size)
+	weights, span := t.ownWeights(i) // span bounds the powers of two that the product's numbers span
+	for k := range table {
+		table[k] = weights[k%len(weights)]
+	}
+	for _, m := range b.messages {
+		span += m.span
+		t.multiply(table, t.messageOffsets(b.scope, m.scope), 0, m.values, 1) // index 0 at values 0, and no divisor
+	}
+	for _, slice := range b.tables {
+		span += 2 * t.residual.tables[slice.table].span // once of the entry, once of its divisor
+	}
+	if span > denseRange {
+		return nil, 0, false
+	}
+	t.multiplyTables(table, b)
+	t.excludeAll(table, b)
+	return table, len(weights), true
 }
 
 // normalise divides the entries of a message by 2^exponent, the power of two of the largest one, and sets its span. ok is false if all
@@ -113,7 +125,8 @@ func (m *message) normalise() (exponent int64, ok bool) {
 }
 
 // ownWeights returns the weights of the open values of the variable of bucket i. span is |log2 smallest| + |log2 largest|, which bounds
-// the exponents of all weights and of their quotients. If a weight is beyond 2^±denseRange, span is +Inf, and weights are not all set.
+// the exponents of all weights and of their quotients; it is +Inf if a weight is 0. It is also +Inf if a weight is beyond 2^±denseRange,
+// the powers of two that factors may span: then weights are not all set.
 func (t *tabulator) ownWeights(i int) (weights []float64, span float64) {
 	p, values := t.residual.problem, t.buckets.values[i]
 	weights = t.weights[:len(values)]
@@ -136,8 +149,8 @@ func (t *tabulator) numbers(b *bucket, size int) []float64 {
 	for k := range table {
 		table[k] = 1
 	}
-	for _, in := range b.messages {
-		t.multiply(table, t.messageOffsets(b.scope, in.scope), 0, in.factors, 1)
+	for _, m := range b.messages {
+		t.multiply(table, t.messageOffsets(b.scope, m.scope), 0, m.factors, 1)
 	}
 	t.multiplyTables(table, b)
 	t.excludeAll(table, b)

@@ -18,40 +18,55 @@ import (
 // m.factors[k]·m.nodes[k]. A power of two is taken out of all factors of m and multiplied to whole.node, the node of the whole sum. If m
 // has no variables, its only entry is multiplied to whole.node, too. ok is false if the factors span too many powers of two.
 func (e *eliminator) traceOut(i int, m *message, whole *amount) (ok bool) {
-	// A sum for each entry of the message.
-	values, builder := len(e.buckets.values[i]), e.trace.builder
-	numbers := e.tables.numbers(&e.buckets.list[i], len(m.values)*values)
-	terms := make([]circuit.Node, values) // by value of variable i
-	m.nodes, m.factors = make([]circuit.Node, len(m.values)), make([]float64, len(m.values))
-	low, high := math.Inf(1), 0.0
-	row := e.newRow(i)
-	for k := range m.nodes {
-		m.factors[k] = row.writeTerms(numbers[k*values:][:values], terms) // the first number that is not 0; terms are divided by it
-		m.nodes[k] = builder.Sum(terms...)
-		if x := m.factors[k]; x > 0 {
-			low, high = min(low, x), max(high, x)
-		}
-		row.next()
-	}
-	e.tables.releaseFloats(len(numbers))
-
-	// Take the power of two of the largest factor out of all.
-	if high == 0 || !(math.Log2(high)-math.Log2(low) <= denseRange) || math.IsInf(high, 1) {
+	e.writeSums(i, m)
+	exponent, ok := m.normaliseFactors()
+	if !ok {
 		return false
 	}
-	exponent := math.Ilogb(high)
-	for k := range m.factors {
-		m.factors[k] = math.Ldexp(m.factors[k], -exponent)
-	}
-	m.span = max(m.span, float64(exponent-math.Ilogb(low))+1)
-
-	factor := scaled.Make(1, int64(exponent))
+	builder := e.trace.builder
+	factor := scaled.Make(1, exponent)
 	if len(m.scope) == 0 {
 		factor = factor.Mul(scaled.FromFloat(m.factors[0]))
 		whole.node = builder.Product(whole.node, m.nodes[0])
 	}
 	whole.node = builder.Product(whole.node, builder.Number(factor))
 	return true
+}
+
+// writeSums writes a sum over variable i for each entry of its message m as a node of the circuit, m.nodes, which has the factor m.factors.
+func (e *eliminator) writeSums(i int, m *message) {
+	values := len(e.buckets.values[i])
+	numbers := e.tables.numbers(&e.buckets.list[i], len(m.values)*values)
+	terms := make([]circuit.Node, values) // by value of variable i
+	m.nodes, m.factors = make([]circuit.Node, len(m.values)), make([]float64, len(m.values))
+	row := e.newRow(i)
+	for k := range m.nodes {
+		m.factors[k] = row.writeTerms(numbers[k*values:][:values], terms) // the first number that is not 0; terms are divided by it
+		m.nodes[k] = e.trace.builder.Sum(terms...)
+		row.next()
+	}
+	e.tables.releaseFloats(len(numbers))
+}
+
+// normaliseFactors divides the factors of a message by 2^exponent, the power of two of the largest one. It widens m.span, the powers of two
+// that the message's numbers span, to that of the factors. ok is false if all factors are 0, one is infinite, or they span more than
+// denseRange.
+func (m *message) normaliseFactors() (exponent int64, ok bool) {
+	low, high := math.Inf(1), 0.0 // of the factors above 0
+	for _, x := range m.factors {
+		if x > 0 {
+			low, high = min(low, x), max(high, x)
+		}
+	}
+	if high == 0 || !(math.Log2(high)-math.Log2(low) <= denseRange) || math.IsInf(high, 1) {
+		return 0, false
+	}
+	power := math.Ilogb(high)
+	for k := range m.factors {
+		m.factors[k] = math.Ldexp(m.factors[k], -power)
+	}
+	m.span = max(m.span, float64(power-math.Ilogb(low))+1) // high / low is below 2^(power − Ilogb(low) + 1)
+	return int64(power), true
 }
 
 // row is a row of a bucket's table: the entries that one sum is over, for fixed values of all axes but the first one.
@@ -77,8 +92,8 @@ func (e *eliminator) newRow(i int) *row {
 	for _, a := range e.buckets.values[i] {
 		r.leaves = append(r.leaves, e.trace.leaf(e.trace.problem.literalOf(e.buckets.vars[i], int(a))))
 	}
-	for _, in := range b.messages {
-		r.offsets = append(r.offsets, slices.Clone(e.tables.messageOffsets(b.scope, in.scope))) // the next call overwrites its result
+	for _, m := range b.messages {
+		r.offsets = append(r.offsets, slices.Clone(e.tables.messageOffsets(b.scope, m.scope))) // the next call overwrites its result
 	}
 	return r
 }
@@ -107,12 +122,12 @@ func (r *row) writeTerms(numbers []float64, terms []circuit.Node) (first float64
 		}
 		r.x[0] = k
 		r.factors = append(r.factors[:0], r.leaves[k], r.builder.Number(scaled.FromFloat(x/first)))
-		for n, in := range r.messages {
+		for n, m := range r.messages {
 			entry := int32(0)
 			for j := range r.dims {
 				entry += r.offsets[n][j][r.x[j]]
 			}
-			r.factors = append(r.factors, in.nodes[entry])
+			r.factors = append(r.factors, m.nodes[entry])
 		}
 		terms[k] = r.builder.Product(r.factors...)
 	}

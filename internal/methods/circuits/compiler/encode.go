@@ -54,32 +54,14 @@ func encode(f *formula.Formula, weights []scaled.Number, excludesZeros bool) (*p
 		return nil, fault.New(fault.BadInput, "compiler: %d weights for %d values", len(weights), f.Atoms())
 	}
 
-	// Boolean variables.
-	p := &problem{f: f, firstBoolean: make([]int32, len(f.Domains)+1), constant: scaled.One}
-	for v, d := range f.Domains {
-		booleans := d
-		if d <= 2 {
-			booleans = d - 1 // 0 for a variable of one value
-		}
-		for range booleans {
-			p.formulaVariable = append(p.formulaVariable, int32(v))
-			p.isOneOfMany = append(p.isOneOfMany, d > 2)
-		}
-		p.firstBoolean[v+1] = int32(len(p.formulaVariable))
-		for range d {
-			p.atomVariable = append(p.atomVariable, int32(v))
-		}
+	p := &problem{f: f, constant: scaled.One}
+	p.addBooleans()
+	p.unary = slices.Repeat([]scaled.Number{scaled.One}, 2*p.booleans())
+	for _, t := range f.Tables {
+		p.addTable(t) // a table of one variable goes to p.unary, one of none to p.constant
 	}
 
-	// Tables of one variable become unary weights. Then p.weights multiplies the weights of values to these. p.unary, without the weights
-	// of values, stays; so does p.constant, beside p.factor.
-	p.unary = make([]scaled.Number, 2*p.booleans())
-	for i := range p.unary {
-		p.unary[i] = scaled.One
-	}
-	for _, t := range f.Tables {
-		p.addTable(t)
-	}
+	// The weights of literals are those of p.unary times the weights of values.
 	p.weights = slices.Clone(p.unary)
 	p.factor = p.constant
 	for v, d := range f.Domains {
@@ -100,6 +82,26 @@ func encode(f *formula.Formula, weights []scaled.Number, excludesZeros bool) (*p
 	return p, nil
 }
 
+// addBooleans makes the Boolean variables: none for a variable of the formula of one value, one for two values, and one for each of more
+// values.
+func (p *problem) addBooleans() {
+	p.firstBoolean = make([]int32, len(p.f.Domains)+1)
+	for v, d := range p.f.Domains {
+		booleans := d
+		if d <= 2 {
+			booleans = d - 1
+		}
+		for range booleans {
+			p.formulaVariable = append(p.formulaVariable, int32(v))
+			p.isOneOfMany = append(p.isOneOfMany, d > 2)
+		}
+		p.firstBoolean[v+1] = int32(len(p.formulaVariable))
+		for range d {
+			p.atomVariable = append(p.atomVariable, int32(v))
+		}
+	}
+}
+
 // literalOf returns the literal that states that variable v of the formula, which has two values or more, has value a.
 func (p *problem) literalOf(v int32, a int) lit {
 	if p.f.Domains[v] == 2 {
@@ -113,9 +115,9 @@ func (p *problem) literalOf(v int32, a int) lit {
 
 // isTrueAt reports whether a literal about variable v of the formula, which has two values or more, is true if v has value a.
 func (p *problem) isTrueAt(l lit, v, a int32) bool {
-	taken := p.literalOf(v, int(a))
-	if taken.Variable() == l.Variable() {
-		return taken == l
+	valueLiteral := p.literalOf(v, int(a))
+	if valueLiteral.Variable() == l.Variable() {
+		return valueLiteral == l
 	}
 	return !l.IsPositive() // l is about another value, which v has not
 }

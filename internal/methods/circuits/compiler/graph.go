@@ -38,12 +38,12 @@ func newGraph(p *problem, clauses [][]lit) *graph {
 		}
 	}
 
-	// The entries of each variable (see linkage).
+	// The entries of each variable (see linkage), by the length of the clause.
 	g := &graph{ranges: make([]linkage, n)}
 	binary := make([][]int32, n)
 	ternary := make([][]int32, n)
 	long := make([][]int32, n)
-	id := int32(0)
+	id := int32(0) // of the next clause of three literals or more
 	for _, c := range clauses {
 		for i, l := range c {
 			v := l.Variable()
@@ -62,19 +62,21 @@ func newGraph(p *problem, clauses [][]lit) *graph {
 		}
 	}
 
-	// All of them in one list, variable by variable.
 	for v := range n {
 		slices.Sort(binary[v])
 		ranges := &g.ranges[v]
-		ranges.binary = int32(len(g.list))
-		g.list = append(g.list, slices.Compact(binary[v])...)
-		ranges.ternary = int32(len(g.list))
-		g.list = append(g.list, ternary[v]...)
-		ranges.long = int32(len(g.list))
-		g.list = append(g.list, long[v]...)
-		ranges.tables = int32(len(g.list))
-		g.list = append(g.list, tables[p.formulaVariable[v]]...)
+		ranges.binary = g.append(slices.Compact(binary[v]))
+		ranges.ternary = g.append(ternary[v])
+		ranges.long = g.append(long[v])
+		ranges.tables = g.append(tables[p.formulaVariable[v]])
 		ranges.end = int32(len(g.list))
 	}
 	return g
+}
+
+// append appends entries to g.list and returns the position of the first one.
+func (g *graph) append(entries []int32) (start int32) {
+	start = int32(len(g.list))
+	g.list = append(g.list, entries...)
+	return start
 }

@@ -53,22 +53,15 @@ const (
 // the highest score. h.guide is what the tree decomposition adds to scores.
 // Source: F. Boussemart et al., Boosting systematic search by weighting constraints (ECAI 2004).
 func (h *heuristic) decide(vars []int32) lit {
-	// Older occurrences count less.
-	h.stats.Decisions++
-	if h.stats.Decisions%activityDecay == 0 {
-		for l := range h.activity {
-			h.activity[l] /= 2
-		}
-	}
-
-	h.sumValues(vars)
+	h.countDecision()
+	h.sumValues(vars) // the sums of scores, and halves of the numbers of values, n/2
 	best, highest, onlyWithClauses := int32(-1), 0.0, false
 	for _, v := range vars {
 		if isOpen := h.value[positive(v)] == 0; !isOpen {
 			continue
 		}
 		if h.clauses[v] > 0 && !onlyWithClauses {
-			best, onlyWithClauses = -1, true // forget those without
+			best, onlyWithClauses = -1, true // forget the variables without clauses
 		}
 		if h.clauses[v] == 0 && onlyWithClauses {
 			continue
@@ -87,11 +80,22 @@ func (h *heuristic) decide(vars []int32) lit {
 		}
 	}
 
-	taken, notTaken := positive(best), negative(best)
-	if h.problem.isOneOfMany[best] || h.activity[taken] > h.activity[notTaken] {
-		return taken
+	trueLiteral, falseLiteral := positive(best), negative(best)
+	if h.problem.isOneOfMany[best] || h.activity[trueLiteral] > h.activity[falseLiteral] {
+		return trueLiteral
 	}
-	return notTaken
+	return falseLiteral
+}
+
+// countDecision counts a decision. Once in activityDecay decisions it halves the activity of all literals, so that older occurrences count
+// less.
+func (h *heuristic) countDecision() {
+	h.stats.Decisions++
+	if h.stats.Decisions%activityDecay == 0 {
+		for l := range h.activity {
+			h.activity[l] /= 2
+		}
+	}
 }
 
 // score returns the score of a Boolean variable by its clauses, tables and conflicts, without the weight of its place in the tree

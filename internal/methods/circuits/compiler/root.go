@@ -61,7 +61,7 @@ func probe(ctx context.Context, s *sat.Satisfier) error {
 // clausesAtRoot returns the clauses that the facts of s leave: without satisfied ones and without false literals, each once, shorter ones
 // first.
 func clausesAtRoot(s *sat.Satisfier, clauses [][]lit) [][]lit {
-	var out [][]lit
+	var remaining [][]lit
 	for _, c := range clauses {
 		var open []lit
 		holds := false
@@ -72,15 +72,15 @@ func clausesAtRoot(s *sat.Satisfier, clauses [][]lit) [][]lit {
 			}
 		}
 		if !holds {
-			out = append(out, open)
+			remaining = append(remaining, open)
 		}
 	}
 
-	slices.SortFunc(out, func(a, b []lit) int {
+	slices.SortFunc(remaining, func(a, b []lit) int {
 		if len(a) != len(b) {
 			return len(a) - len(b)
 		}
 		return slices.Compare(a, b)
 	})
-	return slices.CompactFunc(out, slices.Equal[[]lit])
+	return slices.CompactFunc(remaining, slices.Equal[[]lit])
 }

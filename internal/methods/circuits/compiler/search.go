@@ -73,7 +73,6 @@ func (s *search) sum(ctx context.Context, c component, share float64) (sum amoun
 		return amount{}, false
 	}
 
-	// Elimination.
 	content := s.splitter.stack.contentOf(c)
 	if s.eliminator.isWorthLook(c) {
 		if sum, c.wait, ok = s.eliminator.sum(ctx, content); ok || s.budget.err != nil {
@@ -82,11 +81,16 @@ func (s *search) sum(ctx context.Context, c component, share float64) (sum amoun
 	} else {
 		c.wait-- // decisions until the next look; c goes on to the branches
 	}
+	return s.sumOfDecision(ctx, c, content.vars, share)
+}
 
-	// Both values of a decision. If the first one leads to a conflict, a learned clause is the reason of the second. learn returns false if
-	// the conflict is one of the levels below: then the component has no assignment.
+// sumOfDecision returns the sum of component c, whose Boolean variables are vars, as the sum of two branches: under a decision and under
+// its opposite. ok and share are as for sum.
+func (s *search) sumOfDecision(ctx context.Context, c component, vars []int32, share float64) (sum amount, ok bool) {
+	// If the first branch leads to a conflict, the opposite follows from a learned clause, its reason. learn returns false if the conflict
+	// does not depend on the decision: then the component has no assignment.
 	sum = amount{node: circuit.Zero}
-	decision, reason := s.heuristic.decide(content.vars), sat.Decided
+	decision, reason := s.heuristic.decide(vars), sat.Decided
 	for range 2 {
 		s.solver.OpenLevel()
 		s.solver.Assign(decision, reason)

@@ -69,18 +69,18 @@ func (st *sliceTable) find(values []int32) int32 {
 
 // computeSlice returns the slice of the table at values, where −1 stands for an open variable. The factor of a slice is its first entry.
 // Its key consists of the positions of the open variables and the entries divided by the factor. Slices with the same key are multiples of
-// each other and form a class. Each class has a digest, drawn when its first slice is met. If a quotient would leave the range in which
-// float64 keeps all digits, the factor of the slice is 1, and its key has the entries themselves.
+// each other and form a class. Each class has a digest, a random number that stands for it, drawn when its first slice is met. If a
+// quotient would leave the range in which float64 keeps all digits, the factor of the slice is 1, and its key has the entries themselves.
 func (st *sliceTable) computeSlice(values []int32) slice {
 	first := int32(0) // index of the first entry of the slice, in which all open variables have value 0
 	for i, a := range values {
 		first += max(a, 0) * st.strides[i]
 	}
-	// writeKey writes st.key, and clears out.constant if a quotient is not 1.
-	out := slice{factor: st.table.values[first], constant: true}
-	if isInRange := st.writeKey(values, first, &out); !isInRange {
-		out = slice{factor: 1, constant: true}
-		st.writeKey(values, first, &out)
+	// writeKey writes st.key, and clears result.constant if a quotient is not 1.
+	result := slice{factor: st.table.values[first], constant: true}
+	if isInRange := st.writeKey(values, first, &result); !isInRange {
+		result = slice{factor: 1, constant: true}
+		st.writeKey(values, first, &result)
 	}
 
 	class, ok := st.classes[string(st.key)]
@@ -89,39 +89,39 @@ func (st *sliceTable) computeSlice(values []int32) slice {
 		st.classes[string(st.key)] = class
 	}
 	st.size += int64(len(st.key)) + sliceBytes
-	out.digest = class
-	return out
+	result.digest = class
+	return result
 }
 
 // writeKey sets st.key to the key of a slice's class: the numbers of the open positions, 2 bytes each, and the entries divided by
-// out.factor. Open positions have value −1. first is the index of the first entry. It clears out.constant if a quotient is not 1. It
+// result.factor. Open positions have value −1. first is the index of the first entry. It clears result.constant if a quotient is not 1. It
 // returns false if a quotient is too large or too small to have all digits.
-func (st *sliceTable) writeKey(values []int32, first int32, out *slice) (isInRange bool) {
+func (st *sliceTable) writeKey(values []int32, first int32, result *slice) (isInRange bool) {
 	st.key = st.key[:0]
 	for i, a := range values {
 		if a < 0 {
 			st.key = append(st.key, byte(i), byte(i>>8))
 		}
 	}
-	return st.appendEntries(values, 0, first, out) || out.factor == 1 // entries divided by 1 keep all digits
+	return st.appendEntries(values, 0, first, result) || result.factor == 1 // entries divided by 1 keep all digits
 }
 
-// appendEntries appends to st.key the bits of the entries of a slice, divided by out.factor, for all values of its open positions from i
-// on. offset is the index of the first of these entries. It clears out.constant if a quotient is not 1, and returns false if one is too
+// appendEntries appends to st.key the bits of the entries of a slice, divided by result.factor, for all values of its open positions from i
+// on. offset is the index of the first of these entries. It clears result.constant if a quotient is not 1, and returns false if one is too
 // large or too small to have all digits.
-func (st *sliceTable) appendEntries(values []int32, i int, offset int32, out *slice) (isInRange bool) {
+func (st *sliceTable) appendEntries(values []int32, i int, offset int32, result *slice) (isInRange bool) {
 	if i == len(values) {
-		x := st.table.values[offset] / out.factor
-		out.constant = out.constant && x == 1
+		x := st.table.values[offset] / result.factor
+		result.constant = result.constant && x == 1
 		st.key = binary.LittleEndian.AppendUint64(st.key, math.Float64bits(x))
 		return x >= 0x1p-1000 && x <= 0x1p1000
 	}
 	if values[i] >= 0 { // fixed: offset has this value from the beginning
-		return st.appendEntries(values, i+1, offset, out)
+		return st.appendEntries(values, i+1, offset, result)
 	}
 	isInRange = true
 	for a := range st.table.dims[i] {
-		isInRange = st.appendEntries(values, i+1, offset+a*st.strides[i], out) && isInRange
+		isInRange = st.appendEntries(values, i+1, offset+a*st.strides[i], result) && isInRange
 	}
 	return isInRange
 }

@@ -150,27 +150,13 @@ func (s *splitter) expand(v int32) {
 		}
 	}
 
-	// Clauses of two literals. One whose other variable has a value is true: else propagation would have assigned v.
+	// The clauses and tables of v are entries of a list, by their kind (linkage).
 	ranges := s.graph.ranges[v]
 	list := s.graph.list
 	s.residual.solver.Work += int64(ranges.end - ranges.binary)
-	binary, assigned := list[ranges.binary:ranges.ternary], uint32(0)
-	epoch, varMark, clauseMark := s.epoch, s.varMark, s.clauseMark
-	for _, w := range binary {
-		mark := varMark[w]
-		if mark == epoch {
-			s.visit(w)
-		}
-		// Count w if it has a value, without a branch, which would be hard to predict.
-		difference := (mark | 1) ^ (epoch + 1)       // 0 if the mark is epoch or epoch + 1
-		assigned += (difference | -difference) >> 31 // 1 if the difference is not 0: then it or its negative has the highest bit
-	}
-	links := int32(len(binary)) - int32(assigned)
-	s.links += int(links)
-	s.clauses[v] += links
-
-	// Clauses of three literals: the number of the clause and the two other literals.
-	for i := ranges.ternary; i < ranges.long; i += 3 {
+	s.expandBinary(v, list[ranges.binary:ranges.ternary])
+	epoch, clauseMark := s.epoch, s.clauseMark
+	for i := ranges.ternary; i < ranges.long; i += 3 { // the number of the clause and its two other literals
 		if k := list[i]; clauseMark[k] == epoch {
 			s.expandClause(k, v, lit(list[i+1]), lit(list[i+2]))
 		}
@@ -188,10 +174,29 @@ func (s *splitter) expand(v int32) {
 	}
 }
 
+// expandBinary visits the unreached ones of neighbours, the other variables of v's clauses of two literals, and counts the clauses. It does
+// not count a clause whose other variable has a value: the clause is true, since else propagation would have assigned v.
+func (s *splitter) expandBinary(v int32, neighbours []int32) {
+	epoch, varMark := s.epoch, s.varMark
+	assigned := uint32(0) // neighbours that have a value: their marks are less than epoch
+	for _, w := range neighbours {
+		mark := varMark[w]
+		if mark == epoch {
+			s.visit(w)
+		}
+		// Count w if it has a value, without a branch, which would be hard to predict.
+		difference := (mark | 1) ^ (epoch + 1)       // 0 if the mark is epoch or epoch + 1
+		assigned += (difference | -difference) >> 31 // 1 if the difference is not 0: then it or its negative has the highest bit
+	}
+	links := int32(len(neighbours)) - int32(assigned)
+	s.links += int(links)
+	s.clauses[v] += links
+}
+
 // expandClause adds clause k to the component, unless one of its literals is true, and reaches its open variables. The clause has a
 // literal of the open variable v, and the literals others.
 func (s *splitter) expandClause(k, v int32, others ...lit) {
-	s.clauseMark[k] = 0 // added below, or true
+	s.clauseMark[k] = 0 // looked at: it is added below, or true
 	value := s.residual.value
 	for _, l := range others {
 		if value[l] > 0 {

@@ -55,16 +55,17 @@ func (t *trace) stopIfFull() {
 
 // weight returns the weight of a true literal as a number and as a node of the circuit.
 func (t *trace) weight(l lit) amount {
-	out := amount{number: t.problem.weights[l]}
+	result := amount{number: t.problem.weights[l]}
 	if t.isWritten() {
-		out.node = t.leaf(l)
+		result.node = t.leaf(l)
 	}
-	return out
+	return result
 }
 
 // leaf returns the node of a true literal. If the literal states that a variable of the formula has a value, the node is the leaf of that
 // value times the unary weight, the entries of the tables over the variable alone. If it states that a variable of more than two values
-// has not a certain value, the node is One: the literal of the value that it has contributes. A node is made once and kept in t.leaves.
+// has not a certain value, the node is One: the variable's leaf comes with the literal of the value that it has. A node is made once and
+// kept in t.leaves.
 func (t *trace) leaf(l lit) circuit.Node {
 	v := l.Variable()
 	if t.problem.isOneOfMany[v] && !l.IsPositive() {
@@ -83,11 +84,11 @@ func (t *trace) leaf(l lit) circuit.Node {
 
 // sum returns a + b, as a number and as a node.
 func (t *trace) sum(a, b amount) amount {
-	out := amount{number: a.number.Add(b.number)}
+	result := amount{number: a.number.Add(b.number)}
 	if t.isWritten() {
-		out.node = t.builder.Sum(a.node, b.node)
+		result.node = t.builder.Sum(a.node, b.node)
 	}
-	return out
+	return result
 }
 
 // product is a product to which factors are added. Others may begin after it and end before it does.
@@ -123,12 +124,12 @@ func (t *trace) pushNumber(x scaled.Number) {
 
 // end ends the product and returns it, as a number and as a node.
 func (p *product) end() amount {
-	out := amount{number: p.number}
+	result := amount{number: p.number}
 	if p.trace.isWritten() {
-		out.node = p.trace.builder.Product(p.trace.factors[p.firstFactor:]...)
+		result.node = p.trace.builder.Product(p.trace.factors[p.firstFactor:]...)
 		p.drop()
 	}
-	return out
+	return result
 }
 
 // drop ends the product without a value: it takes its factors back.

@@ -113,7 +113,7 @@ func (b *builder) addTable(scope, dims []int, data []float64) {
 	scope, dims = withoutConstants(scope, dims)
 	if len(scope) == 0 { // a number
 		if data[0] == 0 {
-			b.addClause([]Literal{})
+			b.addClause([]Literal{}) // never holds, so the formula is 0
 		} else {
 			b.multiplyScale(scaled.FromFloat(data[0]))
 		}
@@ -136,9 +136,10 @@ func withoutConstants(scope, dims []int) (varying, varyingDims []int) {
 // lowestExponent is the smallest exponent of an entry of a table relative to its largest entry.
 const lowestExponent = -900
 
-// addNumbers adds a factor with the entries in list, none below 0 and of any range, row-major over scope. Their exponents relative to the
-// largest one are at most 0. If some are below lowestExponent, the factor becomes several tables whose product it is. Each table has
-// exponents down to lowestExponent; what an exponent is lower is left for the tables after it. The first table has the mantissas.
+// addNumbers adds a factor with the entries in list, none below 0 and of any range, row-major over scope. The scale takes the largest
+// exponent of two, and the tables have exponents relative to it: at most 0. If some are below lowestExponent, the factor becomes several
+// tables whose product it is. Each table takes at most −lowestExponent of an entry's exponent, and leaves the rest to the tables after
+// it. The first table has the mantissas.
 func (b *builder) addNumbers(scope, dims []int, list []scaled.Number) {
 	largestExp := int64(math.MinInt64)
 	for _, x := range list {
@@ -153,7 +154,7 @@ func (b *builder) addNumbers(scope, dims []int, list []scaled.Number) {
 
 	// The first table.
 	data := make([]float64, len(list))
-	remaining := make([]int64, len(list)) // by entry: the part of its exponent that the tables so far lack
+	remaining := make([]int64, len(list)) // by entry: the part of its exponent, at most 0, that the tables so far lack
 	isIncomplete := false
 	for i, x := range list {
 		if x.IsZero() {

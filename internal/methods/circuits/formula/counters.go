@@ -27,11 +27,13 @@ type counter struct {
 	startClass  int             // the class before the first leg; −1 if the tensor is 0
 }
 
-// addSymmetric adds a symmetric tensor Σ_i α_i S^(i) ∘ R^(i). S^(i) depends only on the counts: how many legs have each level. R^(i) is a
-// vector for each leg. The vectors become tables. Count vectors that make no difference to the result form a class; after each leg, the
-// class of the counts so far becomes an auxiliary variable, unless there is only one class. If there are several terms i, the number of
-// the term is one more auxiliary variable. A small tensor, or one with numbers below 0 that an assignment can reach, is written out as a
-// table. Errors are kept in b.
+// addSymmetric adds a symmetric tensor Σ_i α_i S^(i) ∘ R^(i). Its legs are its indices; a level is a set of values of a leg that count the
+// same. S^(i) depends only on the counts: how many legs have each level. R^(i) is a vector for each leg.
+//
+// The vectors become tables. Count vectors that make no difference to the result form a class; after each leg, the class of the counts so
+// far becomes an auxiliary variable, unless there is only one class. If there are several terms i, the number of the term is one more
+// auxiliary variable. A small tensor, or one with numbers below 0 that an assignment can reach, is written out as a table. Errors are kept
+// in b.
 func (b *builder) addSymmetric(f factor, dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne) {
 	terms = slices.DeleteFunc(slices.Clone(terms), func(t tensor.SymmetryRankOne) bool { return t.Alpha == 0 })
 	if len(terms) == 0 { // the tensor is 0: the empty clause never holds
@@ -90,7 +92,7 @@ func (b *builder) reachableCounts(c *counter) (layers [][]int, ok bool) {
 	c.strides = []int{0} // level 0 is not counted
 	shape, stride := c.levels.Shape(), 1
 	for a := len(shape) - 1; a >= 0; a-- {
-		c.strides = slices.Insert(c.strides, 1, stride)
+		c.strides = slices.Insert(c.strides, 1, stride) // of level a + 1: the last level is the fastest
 		stride *= shape[a]
 	}
 
@@ -123,12 +125,11 @@ func distinctLevels(levelOf []uint8) []uint8 {
 }
 
 // findClasses finds the classes of count vectors and the transitions between them, from the last layer to the first. Layer k has the count
-// vectors of the first k legs: how many have each level. A count vector is one number, to which one more leg of level a adds c.strides[a].
+// vectors of the first k legs: how many of these legs have each level. c.transitions[k][class][a] is the class after leg k of level a.
 //
-// In the last layer the vectors at which the tensor has equal values are one class, and those with the value 0 are dead ends (−1). In
-// another layer two vectors are in one class if, for each level of the next leg, both lead to the same class of the next layer; a vector
-// that leads to dead ends only is one, too. c.transitions[k][class][a] is the class after leg k of level a. "Exactly k of n legs" has at
-// most k + 2 classes, and parity has two. findClasses returns false if there is an error.
+// In the last layer the vectors at which the tensor has equal values are one class. Those with the value 0 are dead ends, whose class is
+// −1. The other layers: classesBefore. "Exactly k of n legs" has at most k + 2 classes, and parity has two. findClasses returns false if
+// there is an error.
 func (b *builder) findClasses(c *counter) (ok bool) {
 	layers, ok := b.reachableCounts(c)
 	if !ok {
@@ -139,41 +140,47 @@ func (b *builder) findClasses(c *counter) (ok bool) {
 	classAfter := c.classesOfValues(layers[n])
 	c.classes[n] = len(c.finalCounts)
 
-	classByKey := map[string]int{} // by the bytes of the classes that the levels lead to
 	for k := n - 1; k >= 0; k-- {
-		classBefore := make(map[int]int, len(layers[k])) // by count vector, before leg k
-		clear(classByKey)
 		levels := distinctLevels(c.levels.Of[k])
-		for _, counts := range layers[k] {
-			// The classes after the leg, by its level. Vectors with equal lists are one class.
-			next := slices.Repeat([]int{-1}, c.levels.D) // by level of leg k: the class after it
-			isDead := true
-			for _, a := range levels {
-				next[a] = classAfter[counts+c.strides[a]]
-				isDead = isDead && next[a] < 0
-			}
-
-			key := []byte{}
-			for _, class := range next {
-				key = appendInt(key, int64(class))
-			}
-			class, isKnown := classByKey[string(key)]
-			if isDead {
-				class = -1
-			} else if !isKnown {
-				class = len(classByKey)
-				classByKey[string(key)] = class
-				c.transitions[k] = append(c.transitions[k], next)
-			}
-			classBefore[counts] = class
-		}
-		c.classes[k] = len(c.transitions[k])
-		if classAfter = classBefore; b.isOver(16 * len(classBefore) * len(levels)) { // an estimate: 16 steps for each class looked up
+		classAfter = c.classesBefore(k, levels, layers[k], classAfter)
+		if b.isOver(16 * len(layers[k]) * len(levels)) { // an estimate: 16 steps for each class looked up
 			return false
 		}
 	}
-	c.startClass = classAfter[0]
+	c.startClass = classAfter[0] // of the count vector 0, the only one before the first leg
 	return true
+}
+
+// classesBefore returns the class of each count vector of layer k, which is before leg k. Two vectors are in one class if, for each level
+// of the leg, both lead to the same class after it. A vector that leads to dead ends only is a dead end, too (class −1). classAfter has the
+// classes of the next layer, levels the levels that the leg can have. It sets c.transitions[k] and c.classes[k].
+func (c *counter) classesBefore(k int, levels []uint8, layer []int, classAfter map[int]int) map[int]int {
+	classOf := make(map[int]int, len(layer)) // by count vector
+	classByKey := map[string]int{}           // by the bytes of the classes that the levels lead to
+	for _, counts := range layer {
+		next := slices.Repeat([]int{-1}, c.levels.D) // by level of leg k: the class after it
+		isDead := true
+		for _, a := range levels {
+			next[a] = classAfter[counts+c.strides[a]] // one more leg of level a
+			isDead = isDead && next[a] < 0
+		}
+
+		key := []byte{}
+		for _, class := range next {
+			key = appendInt(key, int64(class))
+		}
+		class, isKnown := classByKey[string(key)]
+		if isDead {
+			class = -1
+		} else if !isKnown {
+			class = len(classByKey)
+			classByKey[string(key)] = class
+			c.transitions[k] = append(c.transitions[k], next)
+		}
+		classOf[counts] = class
+	}
+	c.classes[k] = len(c.transitions[k])
+	return classOf
 }
 
 // classesOfValues returns the class of each count vector of the last layer, whose vectors count all legs. Two vectors are in one class if
@@ -210,23 +217,23 @@ func (c *counter) classesOfValues(layer []int) map[int]int {
 // left out: a class variable where there is only one class, and a leg of one value. It returns the variable after the last leg, or −1 if
 // there is only one class after it, or after an error.
 func (b *builder) addCounters(scope []int, c *counter) (lastCounter int) {
-	const isFunctional = true
-	classBefore := -1 // the variable of the class before leg k
+	const isFunctional = true // the links determine the counts
+	classBefore := -1         // the variable of the class before leg k; −1 if there is only one class
 	for k, transitions := range c.transitions {
-		classAfter := -1
+		classAfter := -1 // the variable of the class after it
 		if c.classes[k+1] > 1 {
 			classAfter = b.addAuxiliary(c.classes[k+1], isFunctional)
 		}
 		for from, to := range transitions { // to[a] is the class after the leg if it has level a
 			for x, a := range c.levels.Of[k] { // value x of leg k has level a
-				if to[a] >= 0 && classAfter < 0 {
+				if isDead := to[a] < 0; !isDead && classAfter < 0 {
 					continue // there is only one class after the leg
 				}
 				clause := make([]Literal, 0, 3)
 				if classBefore >= 0 {
 					clause = append(clause, b.isNot(classBefore, from))
 				}
-				if len(c.levels.Of[k]) > 1 {
+				if len(c.levels.Of[k]) > 1 { // the leg has several values
 					clause = append(clause, b.isNot(scope[k], x))
 				}
 				if to[a] >= 0 {

@@ -56,9 +56,10 @@ func (s *simplifier) listClause(clausesOf map[Literal][]int, n int, c []Literal)
 	}
 }
 
-// eliminateVariable sums out y: it replaces the clauses that have y by their resolvents on y. It returns false and changes nothing if the
-// resolvents are more than these clauses, or if one has more than longestResolvent literals. It also does so if no clause has y: both
-// values are possible then, and the sum is 2. With F = Π_c c(y, x) over the clauses c that have y, and x the other variables,
+// eliminateVariable sums out y: it replaces the clauses that have y by their resolvents on y. The resolvent of a clause with y = 0 and a
+// clause with y = 1 has all their other literals. It returns false and changes nothing if the resolvents are more than the clauses, or if
+// one has more than longestResolvent literals. It also does so if no clause has y: both values are possible then, and the sum is 2. With
+// F = Π_c c(y, x) over the clauses c that have y, and x the other variables,
 //
 //	Σ_y F(y, x) = F(0, x) + F(1, x) = [some y satisfies all c] = Π of all resolvents on y
 //
@@ -74,21 +75,10 @@ func (s *simplifier) eliminateVariable(y int, clausesOf map[Literal][]int) bool 
 		return false
 	}
 
-	// All resolvents of a clause with y = 0 and one with y = 1.
-	var resolvents [][]Literal
-	for _, n := range zeros {
-		for _, m := range ones {
-			r, isTautology := s.resolvent(s.prop.clauses[n], s.prop.clauses[m], y)
-			if isTautology {
-				continue
-			}
-			if resolvents = append(resolvents, r); len(r) > longestResolvent || len(resolvents) > len(zeros)+len(ones) {
-				return false
-			}
-		}
+	resolvents, areFew := s.allResolvents(zeros, ones, y)
+	if !areFew {
+		return false
 	}
-
-	// Replace the clauses.
 	for _, n := range slices.Concat(zeros, ones) {
 		s.prop.removed[n] = true
 	}
@@ -102,8 +92,26 @@ func (s *simplifier) eliminateVariable(y int, clausesOf map[Literal][]int) bool 
 	return true
 }
 
-// resolvent returns the resolvent of two clauses on y: all their literals except those of y, in canonical form. isTautology is true if it
-// has a literal and the opposite.
+// allResolvents returns the resolvents on y of each of the clauses zeros with each of the clauses ones, without those that always hold.
+// areFew is false if they are more than these clauses, or if one has more than longestResolvent literals; then the list is incomplete.
+func (s *simplifier) allResolvents(zeros, ones []int, y int) (resolvents [][]Literal, areFew bool) {
+	for _, n := range zeros {
+		for _, m := range ones {
+			r, isTautology := s.resolvent(s.prop.clauses[n], s.prop.clauses[m], y)
+			if isTautology {
+				continue
+			}
+			if resolvents = append(resolvents, r); len(r) > longestResolvent || len(resolvents) > len(zeros)+len(ones) {
+				return resolvents, false
+			}
+		}
+	}
+	return resolvents, true
+}
+
+// resolvent returns the resolvent of two clauses on y, which follows from them if they have opposite literals of y: all their literals
+// except those of y, in canonical form (one for all literals with the same meaning). isTautology is true if it has a literal and the
+// opposite, so that it always holds.
 func (s *simplifier) resolvent(c, d []Literal, y int) (r []Literal, isTautology bool) {
 	s.prop.Work += int64(len(c) + len(d))
 	for _, l := range slices.Concat(c, d) {

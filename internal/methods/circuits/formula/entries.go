@@ -13,7 +13,7 @@ import (
 // anything. It leaves out variables on which no positive entry depends (dropMode), and splits a table without zeros into tables whose
 // product it is. Whether it may do so is decided without rounding. Errors are kept in b.
 func (b *builder) addEntries(scope, dims []int, data []float64) {
-	// Leave out variables.
+	// Leave out variables (modes of the table) on which no positive entry depends.
 	scope, dims = slices.Clone(scope), slices.Clone(dims)
 	for k := 0; k < len(dims) && !b.isOver(len(data)); {
 		smaller, ok := dropMode(dims, data, k)
@@ -39,7 +39,14 @@ func (b *builder) addEntries(scope, dims []int, data []float64) {
 		return
 	}
 
-	// A table for each group g of variables, with all others at 0: t = Π_g t(x_g, 0) / t(0)^(groups − 1).
+	b.addGroups(scope, dims, data)
+}
+
+// addGroups adds a table without zeros, as the product of a table for each group of variables that do not interact with others. Let t(x_g,
+// 0) be the entry at which group g has the values x_g, and all other variables have the value 0. Then the table is
+//
+//	t(x) = Π_g t(x_g, 0) / t(0)^(number of groups − 1)
+func (b *builder) addGroups(scope, dims []int, data []float64) {
 	groups := b.interactingModes(dims, data)
 	for _, modes := range groups {
 		var groupScope []int
@@ -91,10 +98,10 @@ func dropMode(dims []int, data []float64, k int) (smaller []float64, ok bool) {
 // fillZeros returns a table in which each 0 is replaced by the first positive entry of its row along the last mode, or by 1 if all
 // entries of the row are 0. So a row whose positive entries are equal becomes constant. Clauses exclude the entries that were 0.
 func fillZeros(dims []int, data []float64) []float64 {
-	out := slices.Clone(data)
+	filled := slices.Clone(data)
 	d := dims[len(dims)-1]
-	for start := 0; start < len(out); start += d {
-		row := out[start : start+d]
+	for start := 0; start < len(filled); start += d {
+		row := filled[start : start+d]
 		fill := 1.0
 		if k := slices.IndexFunc(row, func(x float64) bool { return x > 0 }); k >= 0 {
 			fill = row[k]
@@ -105,7 +112,7 @@ func fillZeros(dims []int, data []float64) []float64 {
 			}
 		}
 	}
-	return out
+	return filled
 }
 
 // interactingModes divides the modes (axes) of a table t > 0 into groups g for which t = Π_g t_g(x_g).
@@ -124,17 +131,21 @@ func (b *builder) interactingModes(dims []int, data []float64) [][]int {
 			if firstOfGroup[i] == firstOfGroup[j] || b.isOver(len(data)) || areIndependent(dims, data, j, i) {
 				continue
 			}
-			from, to := max(firstOfGroup[i], firstOfGroup[j]), min(firstOfGroup[i], firstOfGroup[j])
+			first, second := min(firstOfGroup[i], firstOfGroup[j]), max(firstOfGroup[i], firstOfGroup[j])
 			for k := range firstOfGroup {
-				if firstOfGroup[k] == from {
-					firstOfGroup[k] = to
+				if firstOfGroup[k] == second { // of the second group: join the first one
+					firstOfGroup[k] = first
 				}
 			}
 		}
 	}
 
-	// List the groups by their first modes.
-	var groups [][]int
+	return listGroups(firstOfGroup)
+}
+
+// listGroups returns the modes of each group, in the order of the groups' first modes. firstOfGroup has, by mode, the first mode of its
+// group.
+func listGroups(firstOfGroup []int) (groups [][]int) {
 	for k, first := range firstOfGroup {
 		if first != k {
 			continue
@@ -201,11 +212,11 @@ func alongModes(dims []int, data []float64, modes []int) []float64 {
 		strides[k] = stride
 		stride *= dims[k]
 	}
-	out := []float64{}
+	entries := []float64{}
 	var walk func(n, cell int) // cell is the index by the values of the first n of modes
 	walk = func(n, cell int) {
 		if n == len(modes) {
-			out = append(out, data[cell])
+			entries = append(entries, data[cell])
 			return
 		}
 		for a := range dims[modes[n]] {
@@ -213,5 +224,5 @@ func alongModes(dims []int, data []float64, modes []int) []float64 {
 		}
 	}
 	walk(0, 0)
-	return out
+	return entries
 }

@@ -15,7 +15,7 @@ func (s *simplifier) findReplicas() bool {
 	}
 
 	// Equivalent literals are the strongly connected components of the graph of implications.
-	component := s.components(s.implications())
+	component := stronglyConnected(s.implications())
 	members := map[int32][]Literal{} // by component: its literals that are open
 	for l, c := range component {
 		if c >= 0 && s.prop.value(Literal(l)) == 0 {
@@ -28,7 +28,7 @@ func (s *simplifier) findReplicas() bool {
 	isRoot := make([]bool, len(s.f.Domains)) // by variable: another one is a function of it
 	hasFound := false
 	for l := range component {
-		equivalent := members[component[l]]
+		equivalent := members[component[l]] // empty for component −1, which stands for none
 		if len(equivalent) < 2 || equivalent[0] != Literal(l) {
 			continue
 		}
@@ -103,69 +103,83 @@ func (s *simplifier) implications() [][]Literal {
 // mostExclusive is the largest number of values of a variable whose mutual exclusions are among the implications.
 const mostExclusive = 32
 
-// components returns for each node of a graph the number of its strongly connected component, −1 for a node that no edge leads to or from.
-// next lists the edges from each node. It is Tarjan's algorithm (Depth-first search and linear graph algorithms, 1972) with an explicit
-// stack of calls: index is the order in which nodes are met, from 1 on, and low is the smallest index that a node is known to lead back to.
-func (s *simplifier) components(next [][]Literal) []int32 {
+// stronglyConnected returns for each node of a graph the number of its strongly connected component: the nodes that lead to it and that it
+// leads to. The number is −1 for a node without edges. next lists for each node the nodes that its edges lead to. Source: R. Tarjan,
+// Depth-first search and linear graph algorithms (1972).
+func stronglyConnected(next [][]Literal) (component []int32) {
 	n := len(next)
-	component, index, low := make([]int32, n), make([]int32, n), make([]int32, n)
-	for i := range component {
-		component[i] = -1
+	t := tarjan{next: next, component: slices.Repeat([]int32{-1}, n), index: make([]int32, n), low: make([]int32, n)}
+	for l := range n {
+		if isMet := t.index[l] != 0; !isMet && len(next[l]) > 0 {
+			t.search(Literal(l))
+		}
 	}
+	return t.component
+}
+
+// tarjan is a depth-first search for strongly connected components.
+type tarjan struct {
+	next      [][]Literal // by node: where its edges lead
+	component []int32     // by node: its component; −1 if it is in none yet
+	count     int32       // the number of components so far
+	met       int32       // the number of nodes that were met so far
+	index     []int32     // by node: the value of met when it was met; 0 if it was not
+	low       []int32     // by node: the smallest index that it is known to lead to, of nodes that are in no component
+	stack     []Literal   // the nodes that were met and are in no component, in the order of index
+}
+
+// search visits the nodes that node first leads to and that were not met before. t.index is the order in which nodes are met. t.low[l] is
+// the smallest index that l is known to lead to: if it is that of l itself, the nodes met from l on are a component. search keeps an
+// explicit stack of calls, since the recursion may be as deep as the graph has nodes.
+func (t *tarjan) search(first Literal) {
 	type call struct {
 		node Literal
 		edge int // the next edge of node to follow
 	}
-	var stack []Literal // nodes that were met and are in no component yet
-	var calls []call
-	onStack := make([]bool, n)
-	nodesMet, componentCount := int32(0), int32(0)
-	for first := range n {
-		if index[first] != 0 || len(next[first]) == 0 { // met before, or no edge leads from it
+	t.meet(first)
+	calls := []call{{first, 0}}
+	for len(calls) > 0 {
+		c := &calls[len(calls)-1]
+		l := c.node
+		if c.edge < len(t.next[l]) {
+			m := t.next[l][c.edge]
+			c.edge++
+			if t.index[m] == 0 {
+				t.meet(m)
+				calls = append(calls, call{m, 0})
+			} else if t.component[m] < 0 {
+				t.low[l] = min(t.low[l], t.index[m])
+			}
 			continue
 		}
-		calls = append(calls[:0], call{Literal(first), 0})
-		for len(calls) > 0 {
-			c := &calls[len(calls)-1]
-			l := c.node
-			if c.edge == 0 { // the call begins
-				nodesMet++
-				index[l], low[l] = nodesMet, nodesMet
-				stack = append(stack, l)
-				onStack[l] = true
-			}
-			if c.edge < len(next[l]) { // follow the next edge
-				m := next[l][c.edge]
-				c.edge++
-				if index[m] == 0 {
-					calls = append(calls, call{m, 0})
-				} else if onStack[m] {
-					low[l] = min(low[l], index[m])
-				}
-				continue
-			}
 
-			// The call ends.
-			calls = calls[:len(calls)-1]
-			if len(calls) > 0 {
-				caller := calls[len(calls)-1].node
-				low[caller] = min(low[caller], low[l])
-			}
-			if low[l] == index[l] { // the nodes met since l are one component
-				for {
-					m := stack[len(stack)-1]
-					stack = stack[:len(stack)-1]
-					onStack[m] = false
-					component[m] = componentCount
-					if m == l {
-						break
-					}
-				}
-				componentCount++
-			}
+		// All edges of l are followed: return to its caller.
+		calls = calls[:len(calls)-1]
+		if len(calls) > 0 {
+			caller := calls[len(calls)-1].node
+			t.low[caller] = min(t.low[caller], t.low[l])
+		}
+		if t.low[l] == t.index[l] { // l leads to no node that was met before it and is in no component
+			t.closeComponent(l)
 		}
 	}
-	return component
+}
+
+// meet gives node l its index and puts it onto the stack.
+func (t *tarjan) meet(l Literal) {
+	t.met++
+	t.index[l], t.low[l] = t.met, t.met
+	t.stack = append(t.stack, l)
+}
+
+// closeComponent takes l and the nodes above it from the stack: they are one component.
+func (t *tarjan) closeComponent(l Literal) {
+	for t.component[l] < 0 {
+		last := len(t.stack) - 1
+		t.component[t.stack[last]] = t.count
+		t.stack = t.stack[:last]
+	}
+	t.count++
 }
 
 // chooseRoot chooses one of several equivalent literals, the root; the variables of the others are to become functions of its variable. The
@@ -255,34 +269,34 @@ func (s *simplifier) findBijections(component []int32, isRoot []bool) (hasFound 
 func (s *simplifier) bijectionOf(y int, component []int32, atomsOf map[int32][]int) (values []int32, x int) {
 	for _, atom := range atomsOf[component[s.f.Literal(y, 0)]] {
 		x = int(s.prop.variableOf[atom])
-
-		// The value of y for each value of x.
-		image := make([]int32, s.f.Domains[x]) // by value of x: the value of y; −1 if there is none
-		for a := range image {
-			image[a] = -1
-		}
-		matched := 0 // number of values of y that have one of x
-		for b := range s.f.Domains[y] {
-			l := s.f.Literal(y, b)
-			for _, atom := range atomsOf[component[l]] {
-				if component[l] >= 0 && int(s.prop.variableOf[atom]) == x {
-					image[atom-s.f.FirstAtom(x)] = int32(b)
-					matched++
-					break
-				}
-			}
-		}
-
+		values, matched := s.matchValues(y, x, component, atomsOf)
 		if matched < s.f.Domains[y] {
 			continue
 		}
-		for a, b := range image {
+		for a, b := range values {
 			if b < 0 {
 				s.prop.fix(s.f.Literal(x, a).Not())
-				image[a] = 0
+				values[a] = 0
 			}
 		}
-		return image, x
+		return values, x
 	}
 	return nil, 0
+}
+
+// matchValues returns, for each value of x, the value of y that is equivalent to it, −1 if there is none. matched is the number of values
+// of y for which it has found a value of x. component and atomsOf are as for bijectionOf.
+func (s *simplifier) matchValues(y, x int, component []int32, atomsOf map[int32][]int) (values []int32, matched int) {
+	values = slices.Repeat([]int32{-1}, s.f.Domains[x])
+	for b := range s.f.Domains[y] {
+		l := s.f.Literal(y, b)
+		for _, atom := range atomsOf[component[l]] {
+			if component[l] >= 0 && int(s.prop.variableOf[atom]) == x {
+				values[atom-s.f.FirstAtom(x)] = int32(b)
+				matched++
+				break
+			}
+		}
+	}
+	return values, matched
 }

@@ -16,9 +16,48 @@ import (
 // be joined, join returns r.
 func join(ctx context.Context, r *Reduced) (*Reduced, error) {
 	f := r.Formula
-	j := &joiner{&simplifier{f: f, prop: newPropagator(f)}, make([]bool, len(f.Domains)), map[[2]Literal]bool{}}
+	j := newJoiner(f)
+	for _, c := range longClauses(f) {
+		if j.isExactlyOne(c) {
+			j.joinClause(c)
+		}
+	}
+	newVariables := len(j.extended.Domains) - len(f.Domains)
+	if newVariables == 0 {
+		return r, nil
+	}
 
-	// The variables that may be joined.
+	// Rebuild the formula with the new variables: this removes the replicas. New variables are no replicas, and their atoms (values) stand
+	// for nothing yet.
+	extended, err := New(j.extended)
+	if err != nil {
+		return nil, err
+	}
+	found := unchanged(extended)
+	found.replicas = append(j.replicas, make([]replica, newVariables)...)
+	stands := slices.Clone(r.StandsFor)
+	stands = append(stands, make([][]int32, extended.Atoms()-f.Atoms())...)
+	return rebuild(ctx, &Reduced{Formula: extended, StandsFor: stands, FixedAtoms: r.FixedAtoms}, found)
+}
+
+// joiner looks for clauses of which every assignment has exactly one true literal, and joins the variables of each. Its replicas are the
+// joined variables as functions of the new ones.
+type joiner struct {
+	*simplifier
+	extended Formula             // the formula with the new variables at its end
+	free     []bool              // by variable: it has two values, no table, and is not joined
+	excluded map[[2]Literal]bool // pairs of literals that do not hold together
+}
+
+// newJoiner returns a joiner of f that has joined nothing.
+func newJoiner(f *Formula) *joiner {
+	extended := *f
+	extended.offsets = nil // New computes it
+	extended.Domains, extended.Functional = slices.Clone(f.Domains), slices.Clone(f.Functional)
+	j := &joiner{
+		simplifier: &simplifier{f: f, prop: newPropagator(f), replicas: make([]replica, len(f.Domains))},
+		extended:   extended, free: make([]bool, len(f.Domains)), excluded: map[[2]Literal]bool{},
+	}
 	for v, d := range f.Domains {
 		j.free[v] = d == 2
 	}
@@ -27,61 +66,41 @@ func join(ctx context.Context, r *Reduced) (*Reduced, error) {
 			j.free[v] = false
 		}
 	}
-
-	// The pairs of literals that exclude each other, and the clauses to look at.
-	var long [][]Literal
 	for _, c := range f.Clauses {
-		if len(c) == 2 {
+		if len(c) == 2 { // l or m: their opposites exclude each other
 			j.excluded[j.pair(c[0].Not(), c[1].Not())] = true
-		} else if len(c) > 2 {
+		}
+	}
+	return j
+}
+
+// longClauses returns the clauses of three literals or more, longer ones first.
+func longClauses(f *Formula) (long [][]Literal) {
+	for _, c := range f.Clauses {
+		if len(c) > 2 {
 			long = append(long, c)
 		}
 	}
 	slices.SortStableFunc(long, func(a, b []Literal) int { return cmp.Compare(len(b), len(a)) })
-
-	// A formula with the new variables at its end. The old ones are replicas of them.
-	g := Formula{Links: f.Links, Scale: f.Scale, Clauses: f.Clauses, Tables: f.Tables}
-	g.Domains, g.Functional = slices.Clone(f.Domains), slices.Clone(f.Functional)
-	replicas := make([]replica, len(f.Domains)) // the old variables as functions of the new ones
-	for _, c := range long {
-		if !j.isExactlyOne(c) {
-			continue
-		}
-		x := len(g.Domains)
-		g.Domains = append(g.Domains, len(c))
-		isFunctional := false
-		for i, l := range c {
-			v := j.prop.variableOf[l.Atom()]
-			j.free[v] = false
-			isFunctional = isFunctional || int(v) >= f.Links && f.Functional[int(v)-f.Links]
-			holdingValue := int32(j.canonical(l).Atom() - f.FirstAtom(int(v))) // value 0 or 1 of v, at which l holds
-			values := slices.Repeat([]int32{1 - holdingValue}, len(c))
-			values[i] = holdingValue
-			replicas[v] = replica{x: x, valueOf: values}
-		}
-		g.Functional = append(g.Functional, isFunctional)
-	}
-	if len(g.Domains) == len(f.Domains) {
-		return r, nil
-	}
-
-	// Rebuilding replaces the replicas by functions of the new variables.
-	joined, err := New(g)
-	if err != nil {
-		return nil, err
-	}
-	found := unchanged(joined)
-	found.replicas = append(replicas, make([]replica, len(g.Domains)-len(f.Domains))...)
-	stands := slices.Clone(r.StandsFor)
-	stands = append(stands, make([][]int32, joined.Atoms()-f.Atoms())...)
-	return rebuild(ctx, &Reduced{Formula: joined, StandsFor: stands, FixedAtoms: r.FixedAtoms}, found)
+	return long
 }
 
-// joiner looks for clauses of which every assignment has exactly one literal.
-type joiner struct {
-	*simplifier
-	free     []bool              // by variable: it has two values, no table, and is not joined
-	excluded map[[2]Literal]bool // pairs of literals that do not hold together
+// joinClause adds a variable whose value i states that literal i of clause c is the true one. The variables of the literals become
+// functions of it, and are no longer free.
+func (j *joiner) joinClause(c []Literal) {
+	x := len(j.extended.Domains) // the new variable
+	j.extended.Domains = append(j.extended.Domains, len(c))
+	isFunctional := false
+	for i, l := range c {
+		v := j.prop.variableOf[l.Atom()]
+		j.free[v] = false
+		isFunctional = isFunctional || int(v) >= j.f.Links && j.f.Functional[int(v)-j.f.Links]
+		holdingValue := int32(j.canonical(l).Atom() - j.f.FirstAtom(int(v))) // value 0 or 1 of v, at which l holds
+		values := slices.Repeat([]int32{1 - holdingValue}, len(c))
+		values[i] = holdingValue
+		j.replicas[v] = replica{x: x, valueOf: values}
+	}
+	j.extended.Functional = append(j.extended.Functional, isFunctional)
 }
 
 // pair returns two literals in canonical form, as a key that does not depend on their order.
@@ -90,9 +109,9 @@ func (j *joiner) pair(l, m Literal) [2]Literal {
 	return [2]Literal{min(a, b), max(a, b)}
 }
 
-// isExactlyOne reports whether the literals of a clause may be joined to one variable. Any two of them have to exclude each other, so
-// that exactly one holds. Their variables have to be free and of one kind: links, or functional auxiliary ones, or auxiliary ones that
-// are not functional.
+// isExactlyOne reports whether the literals of a clause may be joined to one variable. Any two of them have to exclude each other: then
+// exactly one holds, since the clause demands one. Their variables have to be free (joiner.free) and of one kind: links, or auxiliary
+// variables that the links determine (functional), or other auxiliary variables.
 func (j *joiner) isExactlyOne(c []Literal) bool {
 	type kind struct{ isLink, isFunctional bool }
 	kindOf := func(l Literal) kind {

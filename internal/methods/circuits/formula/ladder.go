@@ -6,7 +6,7 @@ import "github.com/basetensor/basetensor/internal/network/unsigned"
 
 // addIfLadder adds a CP tensor as a ladder (a noisy-or or noisy-max), if it is one, and reports whether it is. Every parent has a level,
 // and the largest level of all parents becomes an auxiliary variable. The coefficients of the ladder are a table over that variable and
-// the effect, the ladder's result, if it has one (l.Effect, else −1).
+// the effect, the ladder's result, if it has one (l.Effect, else −1). The result is also true after an error of the builder.
 func (b *builder) addIfLadder(c terms) bool {
 	l, isLadder := unsigned.NewLadder(c.dims, c.weights, c.vectors)
 	if !isLadder || b.isOver(len(c.weights)*len(c.scope)) {
@@ -64,28 +64,27 @@ func (b *builder) addMaximum(c terms, l *unsigned.Ladder) int {
 		isFunctional = isFunctional && l.Deterministic(k)
 		next := b.addAuxiliary(states, isFunctional)
 
-		// The table of the weights: by level before, value of the parent, level after.
-		var data []float64
-		statesBefore := states
-		if lastMaximum < 0 {
-			statesBefore = 1 // level 0
-		}
-		for from := range statesBefore {
-			for x := range c.dims[k] {
-				for to := range states {
-					data = append(data, l.StepWeight(k, x, from, to))
-				}
-			}
-		}
-
-		if lastMaximum < 0 {
-			b.addTable([]int{c.scope[k], next}, []int{c.dims[k], states}, data)
+		if lastMaximum < 0 { // before the first parent the level is 0
+			b.addTable([]int{c.scope[k], next}, []int{c.dims[k], states}, stepWeights(l, k, 1, c.dims[k]))
 		} else {
-			b.addTable([]int{lastMaximum, c.scope[k], next}, []int{states, c.dims[k], states}, data)
+			b.addTable([]int{lastMaximum, c.scope[k], next}, []int{states, c.dims[k], states}, stepWeights(l, k, states, c.dims[k]))
 		}
 		if lastMaximum = next; b.err != nil {
 			break
 		}
 	}
 	return lastMaximum
+}
+
+// stepWeights returns the weights with which the values of parent k raise the level: a table over the level before, one of statesBefore,
+// the value, one of d, and the level after.
+func stepWeights(l *unsigned.Ladder, k, statesBefore, d int) (weights []float64) {
+	for before := range statesBefore {
+		for x := range d {
+			for after := range l.Order {
+				weights = append(weights, l.StepWeight(k, x, before, after))
+			}
+		}
+	}
+	return weights
 }

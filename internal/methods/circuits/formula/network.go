@@ -75,8 +75,8 @@ type reading struct {
 	factors  []factor
 }
 
-// readNetwork finds the variable of each leg, and returns the tensors that are factors with their variables as scopes. Legs get variables
-// in two ways:
+// readNetwork finds the variable of each leg, and returns the tensors that are factors with their variables as scopes. Legs are the indices
+// that the network's tensors share: each is of a core and of the link that joins it to other cores. Legs get variables in two ways:
 //
 //   - The link of a variable gives it to the legs on which the link's tensor has the identity (a vector that is nil).
 //   - If cores are variables, so does a core that has weights 1 and the identity on a leg whose variable is known: it gives that variable
@@ -99,18 +99,15 @@ func readNetwork(net *btn.Network) (*reading, error) {
 
 	// Factors. Their scopes are legs as yet.
 	for _, core := range net.Cores {
-		if net.Choice != query.CoresAreVariables {
-			r.factors = append(r.factors, factor{core.Legs, core.T})
-			continue
+		v := -1
+		if net.Choice == query.CoresAreVariables {
+			v = r.copiedVariable(core.Legs, core.T)
 		}
-		known := slices.IndexFunc(core.Legs, func(l int) bool { return r.variable[l] >= 0 }) // position of a leg; −1: none
-		cp, isCP := core.T.(*tensor.CP)
-		hasIdentity := isCP && known >= 0 && cp.Vectors[known] == nil
-		if !hasIdentity || slices.ContainsFunc(cp.Weights, func(w float64) bool { return w != 1 }) {
+		if v >= 0 {
+			r.copyVariable(core.Legs, core.T, v)
+		} else {
 			r.factors = append(r.factors, factor{core.Legs, core.T})
-			continue
 		}
-		r.copyVariable(core.Legs, core.T, r.variable[core.Legs[known]])
 	}
 	for j, link := range net.Links {
 		if !isVariable[j] {
@@ -118,21 +115,41 @@ func readNetwork(net *btn.Network) (*reading, error) {
 		}
 	}
 
-	// Replace legs by their variables.
-	for i, f := range r.factors {
-		scope := make([]int, len(f.scope))
-		for k, leg := range f.scope {
-			scope[k] = r.variable[leg]
-			if scope[k] < 0 {
-				return nil, fault.New(fault.Unsupported, "formula: leg %d has a map, or joins no variable", leg)
-			}
-			if slices.Contains(scope[:k], scope[k]) {
-				return nil, fault.New(fault.Unsupported, "formula: a factor has variable %d twice", scope[k])
-			}
+	for i := range r.factors {
+		if err := r.replaceLegs(&r.factors[i]); err != nil {
+			return nil, err
 		}
-		r.factors[i].scope = scope
 	}
 	return r, nil
+}
+
+// copiedVariable returns the variable that a core only copies from the first leg whose variable is known to other legs: its weights are
+// 1, and it has the identity on that leg. It returns −1 for any other core.
+func (r *reading) copiedVariable(legs []int, t tensor.Tensor) int {
+	first := slices.IndexFunc(legs, func(leg int) bool { return r.variable[leg] >= 0 })
+	cp, isCP := t.(*tensor.CP)
+	hasIdentity := isCP && first >= 0 && cp.Vectors[first] == nil
+	if !hasIdentity || slices.ContainsFunc(cp.Weights, func(w float64) bool { return w != 1 }) {
+		return -1
+	}
+	return r.variable[legs[first]]
+}
+
+// replaceLegs replaces the legs in the scope of a factor by their variables. It returns an error if a leg has no variable, or two legs have
+// the same one.
+func (r *reading) replaceLegs(f *factor) error {
+	scope := make([]int, len(f.scope))
+	for k, leg := range f.scope {
+		scope[k] = r.variable[leg]
+		if scope[k] < 0 {
+			return fault.New(fault.Unsupported, "formula: leg %d has a map, or joins no variable", leg)
+		}
+		if slices.Contains(scope[:k], scope[k]) {
+			return fault.New(fault.Unsupported, "formula: a factor has variable %d twice", scope[k])
+		}
+	}
+	f.scope = scope
+	return nil
 }
 
 // copyVariable makes v the variable of the legs on which the CP tensor t has the identity: vectors that are nil.

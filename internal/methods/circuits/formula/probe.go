@@ -33,20 +33,20 @@ func (s *simplifier) probe() bool {
 
 // probeBoth assumes the two values of variable v one after the other. It excludes a value that unit propagation refutes, and fixes
 // literals that both values imply. If value 1 implies a literal and value 0 the opposite of the literal, then v = 1 and the literal are
-// equivalent: it records the pair in s.equivalent and adds clauses that state this. isConsequence (all false, by literal) and consequences
-// are buffers.
+// equivalent: it records the pair in s.equivalent and adds clauses that state this. It does nothing if v has a value. isConsequence (by
+// Boolean literal, all false before and after) and consequences are buffers.
 func (s *simplifier) probeBoth(v int, isConsequence []bool, consequences *[]sat.Literal) {
 	zero, one := s.f.Literal(v, 0), s.f.Literal(v, 1)
 	if s.prop.value(zero) != 0 {
 		return
 	}
 
-	// What value 0 implies.
+	// What value 0 implies: the literals that its propagation adds to the trail.
 	trailBefore := len(s.prop.Trail)
-	isPossible := s.prop.Assume(s.prop.bit(zero))
+	isZeroPossible := s.prop.Assume(s.prop.bit(zero))
 	*consequences = append((*consequences)[:0], s.prop.Trail[trailBefore:]...)
 	s.prop.Backtrack(0)
-	if !isPossible {
+	if !isZeroPossible {
 		s.prop.fix(one)
 		return
 	}
@@ -55,20 +55,7 @@ func (s *simplifier) probeBoth(v int, isConsequence []bool, consequences *[]sat.
 	for _, b := range *consequences {
 		isConsequence[b] = true
 	}
-	var implied []Literal // by both values
-	pairsBefore := len(s.equivalent)
-	if isPossible = s.prop.Assume(s.prop.bit(one)); isPossible {
-		for _, b := range s.prop.Trail[trailBefore+1:] { // without the assumption itself
-			l := s.prop.literalOf[b]
-			switch {
-			case isConsequence[b]:
-				implied = append(implied, l)
-			case isConsequence[b.Not()] && s.f.Domains[s.prop.variableOf[l.Atom()]] == 2:
-				s.equivalent = append(s.equivalent, [2]Literal{one, l})
-			}
-		}
-	}
-	s.prop.Backtrack(0)
+	implied, equivalent, isPossible := s.compareConsequences(one, isConsequence)
 	for _, b := range *consequences {
 		isConsequence[b] = false
 	}
@@ -80,8 +67,30 @@ func (s *simplifier) probeBoth(v int, isConsequence []bool, consequences *[]sat.
 	for _, l := range implied {
 		s.prop.fix(l)
 	}
-	for _, p := range s.equivalent[pairsBefore:] { // one → l and zero → ¬l, as clauses
-		s.prop.addClause([]Literal{p[0].Not(), p[1]})
-		s.prop.addClause([]Literal{p[0], p[1].Not()})
+	for _, l := range equivalent { // one → l and zero → ¬l, as clauses
+		s.equivalent = append(s.equivalent, [2]Literal{one, l})
+		s.prop.addClause([]Literal{one.Not(), l})
+		s.prop.addClause([]Literal{one, l.Not()})
 	}
+}
+
+// compareConsequences assumes that a variable of two values has the value 1, and takes the assumption back. isConsequence marks what value
+// 0 implies. It returns the literals that value 1 implies, too, and those whose opposites value 0 implies, if they are of variables of two
+// values. isPossible is false if unit propagation refutes value 1.
+func (s *simplifier) compareConsequences(one Literal, isConsequence []bool) (implied, equivalent []Literal, isPossible bool) {
+	defer s.prop.Backtrack(0)
+	trailBefore := len(s.prop.Trail)
+	if !s.prop.Assume(s.prop.bit(one)) {
+		return nil, nil, false
+	}
+	for _, b := range s.prop.Trail[trailBefore+1:] { // without the assumption itself
+		l := s.prop.literalOf[b]
+		switch {
+		case isConsequence[b]:
+			implied = append(implied, l)
+		case isConsequence[b.Not()] && s.f.Domains[s.prop.variableOf[l.Atom()]] == 2:
+			equivalent = append(equivalent, l)
+		}
+	}
+	return implied, equivalent, true
 }

@@ -36,7 +36,7 @@ func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
 	g.b.multiplyScale(g.f.Scale)
 
 	// Clauses and tables.
-	seen := map[string]bool{}
+	seen := map[string]bool{} // by the bytes of a clause that was added
 	for _, c := range found.clauses {
 		if g.b.isOver(1 + len(c)) {
 			break
@@ -75,10 +75,9 @@ func (g *rebuilding) valueOf(v int, a int32) int32 {
 // that a root may still have) and newVariable (its new number; −1: none). It returns the variables that the rebuilt formula has, in their
 // new order: the roots of two values or more. Those that stand for links come first; links is their number.
 func (g *rebuilding) chooseVariables() (order []int, links int) {
-	// The root of each variable. A root counts as a link if it or a function of it is one.
 	n := len(g.f.Domains)
-	g.rootOf, g.valuesOf, g.newVariable = make([]int, n), make([][]int32, n), slices.Repeat([]int{-1}, n)
-	isLink := make([]bool, n)
+	g.rootOf, g.newVariable = make([]int, n), slices.Repeat([]int{-1}, n)
+	isLink := make([]bool, n) // by root: it or a function of it is a link
 	for v := range n {
 		g.rootOf[v] = v
 		if g.found.replicas != nil && g.found.replicas[v].valueOf != nil {
@@ -87,19 +86,8 @@ func (g *rebuilding) chooseVariables() (order []int, links int) {
 		isLink[g.rootOf[v]] = isLink[g.rootOf[v]] || v < g.f.Links
 	}
 
-	// The values that roots may still have.
-	for v, d := range g.f.Domains {
-		if g.rootOf[v] != v || g.found.eliminated[v] {
-			continue
-		}
-		for a := range d {
-			if isExcluded := g.found.truth[g.f.FirstAtom(v)+a] < 0; !isExcluded {
-				g.valuesOf[v] = append(g.valuesOf[v], int32(a))
-			}
-		}
-	}
-
 	// New numbers: links first, then auxiliary variables.
+	g.findValues()
 	for _, areLinks := range []bool{true, false} {
 		for v, values := range g.valuesOf {
 			if len(values) > 1 && isLink[v] == areLinks {
@@ -114,13 +102,28 @@ func (g *rebuilding) chooseVariables() (order []int, links int) {
 	return order, links
 }
 
-// functionalOf reports for each of the given roots whether it is functional (Formula.Functional): it or a variable that is a function of it
-// is.
+// findValues fills in g.valuesOf, the values that roots may still have. Variables that are no roots or were summed out have none.
+func (g *rebuilding) findValues() {
+	g.valuesOf = make([][]int32, len(g.f.Domains))
+	for v, d := range g.f.Domains {
+		if g.rootOf[v] != v || g.found.eliminated[v] {
+			continue
+		}
+		for a := range d {
+			if isExcluded := g.found.truth[g.f.FirstAtom(v)+a] < 0; !isExcluded {
+				g.valuesOf[v] = append(g.valuesOf[v], int32(a))
+			}
+		}
+	}
+}
+
+// functionalOf reports for each of the given roots whether it is functional (Formula.Functional: the links determine it). It is if it, or a
+// variable that is a function of it, was functional before.
 func (g *rebuilding) functionalOf(roots []int) []bool {
 	isFunctional := make([]bool, len(g.f.Domains)) // by root
-	for i, is := range g.f.Functional {
+	for i, wasFunctional := range g.f.Functional { // by auxiliary variable
 		root := g.rootOf[g.f.Links+i]
-		isFunctional[root] = isFunctional[root] || is
+		isFunctional[root] = isFunctional[root] || wasFunctional
 	}
 	functional := make([]bool, len(roots))
 	for i, v := range roots {
@@ -133,9 +136,31 @@ func (g *rebuilding) functionalOf(roots []int) []bool {
 // the old formula is a function of its root, so each literal becomes the set of the root's values at which it holds; g.valuesOf[x] has the
 // values that root x may still have. seen has the clauses so far by their bytes.
 func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
-	// The values of each root that satisfy the clause.
-	allowed := map[int][]bool{} // by root and value
-	var roots []int
+	roots, allowed := g.satisfyingValues(c)
+	clause := []Literal{}
+	for _, x := range roots {
+		literals, holds := g.literalsOf(x, allowed[x])
+		if holds { // every value of x satisfies the clause
+			return
+		}
+		clause = append(clause, literals...)
+	}
+	slices.Sort(clause)
+
+	key := make([]byte, 0, 4*len(clause)) // 4 bytes a literal
+	for _, l := range clause {
+		key = append(key, byte(l), byte(l>>8), byte(l>>16), byte(l>>24))
+	}
+	if !seen[string(key)] {
+		seen[string(key)] = true
+		g.b.addClause(clause)
+	}
+}
+
+// satisfyingValues returns the roots of the variables of a clause, in ascending order. allowed[x][a] reports whether value a of root x
+// makes a literal of the clause true.
+func (g *rebuilding) satisfyingValues(c []Literal) (roots []int, allowed map[int][]bool) {
+	allowed = map[int][]bool{}
 	for _, l := range c {
 		v := g.variableOf(l)
 		x := g.rootOf[v]
@@ -145,34 +170,15 @@ func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
 			allowed[x] = values
 			roots = append(roots, x)
 		}
-		value := int32(l.Atom() - g.f.FirstAtom(v))
+		value := int32(l.Atom() - g.f.FirstAtom(v)) // the value of v that l is about
 		for _, a := range g.valuesOf[x] {
 			if hasValue := g.valueOf(v, a) == value; hasValue != l.IsNegative() { // l holds
 				values[a] = true
 			}
 		}
 	}
-
-	// The literals that state them.
 	slices.Sort(roots)
-	clause := []Literal{}
-	for _, x := range roots {
-		literals, holds := g.literalsOf(x, allowed[x])
-		if holds {
-			return
-		}
-		clause = append(clause, literals...)
-	}
-	slices.Sort(clause)
-
-	key := make([]byte, 0, 4*len(clause))
-	for _, l := range clause {
-		key = append(key, byte(l), byte(l>>8), byte(l>>16), byte(l>>24))
-	}
-	if !seen[string(key)] {
-		seen[string(key)] = true
-		g.b.addClause(clause)
-	}
+	return roots, allowed
 }
 
 // variableOf returns the variable of a literal: the last one whose first atom is not above that of the literal.
@@ -218,18 +224,26 @@ func (g *rebuilding) addTable(t Table) {
 	var roots, dims, scope []int
 	size := 1
 	for _, v := range t.Scope {
-		if x := g.rootOf[v]; !slices.Contains(roots, x) {
-			if roots = append(roots, x); size > maxEntries/len(g.valuesOf[x]) {
-				g.b.fail(overBudget())
-				return
-			}
-			size *= len(g.valuesOf[x])
-			dims = append(dims, len(g.valuesOf[x]))
-			scope = append(scope, g.newVariable[x])
+		x := g.rootOf[v]
+		if slices.Contains(roots, x) {
+			continue
 		}
+		d := len(g.valuesOf[x])
+		if size > maxEntries/d {
+			g.b.fail(overBudget())
+			return
+		}
+		size *= d
+		roots, dims, scope = append(roots, x), append(dims, d), append(scope, g.newVariable[x])
 	}
+	values := g.copyEntries(t, roots, dims, size)
+	scope, dims = withoutConstants(scope, dims)
+	g.b.addEntries(scope, dims, values)
+}
 
-	// Copy the entries, the last root fastest.
+// copyEntries returns the entries of table t for each combination of values that the roots of its variables may still have, the last root
+// fastest. dims has the number of these values by root, size the number of combinations.
+func (g *rebuilding) copyEntries(t Table, roots, dims []int, size int) []float64 {
 	values := make([]float64, size)
 	digits := make([]int, len(roots)) // by root: the position of its value among valuesOf
 	for i := range values {
@@ -239,15 +253,14 @@ func (g *rebuilding) addTable(t Table) {
 			cell = cell*g.f.Domains[v] + int(g.valueOf(int(v), g.valuesOf[roots[k]][digits[k]]))
 		}
 		values[i] = t.Values[cell]
-		for k := len(digits) - 1; k >= 0; k-- {
+		for k := len(digits) - 1; k >= 0; k-- { // the next combination
 			if digits[k]++; digits[k] < dims[k] {
 				break
 			}
 			digits[k] = 0
 		}
 	}
-	scope, dims = withoutConstants(scope, dims)
-	g.b.addEntries(scope, dims, values)
+	return values
 }
 
 // maxEntries is the largest number of entries of a table in which variables were replaced.

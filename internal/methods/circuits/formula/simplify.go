@@ -44,13 +44,14 @@ const (
 //
 //   - literals that unit propagation fixes, and those whose opposite it refutes, or that both values of a variable imply;
 //   - variables that are equivalent to literals of others: cycles of implications, and consequences of both values of a variable;
-//   - clauses that others subsume, and literals that resolution with one other clause takes away;
+//   - clauses that others subsume (they contain another one), and literals that resolution with one other clause takes away;
 //   - literals that no assignment needs, and equivalences, that a search for assignments finds: see strengthen;
-//   - literals that vivification finds to be superfluous, and last the clauses that unit propagation finds to follow from the others:
-//     neither changes which assignments there are;
+//   - literals that are superfluous since propagation of the clause's other literals shows that (vivification), and last the clauses that
+//     unit propagation finds to follow from the others: neither changes which assignments there are;
 //   - auxiliary variables of two values that the links determine, by resolution, if that makes nothing longer.
 //
-// Pure literals stay: without them there would be other assignments. If no assignment is left, Formula has an empty clause.
+// Pure literals, whose opposites are in no clause, are not made true: there would be fewer assignments. If no assignment is left, Formula
+// has an empty clause.
 //
 // work bounds the steps of propagation (0: DefaultWork); all that was found by then is used. The same f gives the same result.
 // Errors: over_budget for tables that would not fit query.DefaultMemory; the context's.
@@ -72,7 +73,7 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 
 	strengthened := 0 // rounds that asked about the formula as a whole (strengthen); their number is limited
 	for round := 0; err == nil && round < mostRounds; round++ {
-		s := &simplifier{f: r.Formula, prop: newPropagator(r.Formula), pace: p, workLimit: work, eliminated: make([]bool, len(r.Formula.Domains))}
+		s := newSimplifier(r.Formula, p, work)
 		s.strengthened = &strengthened
 		isLast := round == mostRounds-1
 		mayFindMore := s.runRound(isLast)
@@ -93,10 +94,15 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 	return dropImplied(ctx, r, p, work, workLimit)
 }
 
+// newSimplifier returns a simplifier for a round that may take the given work. It has found nothing yet.
+func newSimplifier(f *Formula, p *pace.Pace, work int64) *simplifier {
+	return &simplifier{f: f, prop: newPropagator(f), pace: p, workLimit: work, eliminated: make([]bool, len(f.Domains))}
+}
+
 // dropImplied returns r without the clauses that follow from the others, and sets its Work. It comes last, since these clauses help to find
 // everything else. work is what remains of workLimit.
 func dropImplied(ctx context.Context, r *Reduced, p *pace.Pace, work, workLimit int64) (*Reduced, error) {
-	s := &simplifier{f: r.Formula, prop: newPropagator(r.Formula), pace: p, workLimit: work, eliminated: make([]bool, len(r.Formula.Domains))}
+	s := newSimplifier(r.Formula, p, work)
 	s.removeImplied()
 	work -= s.prop.Work
 	if err := p.Err(); err != nil {
@@ -149,9 +155,9 @@ func (s *simplifier) workEndFor(share int64) int64 {
 // isOver reports whether a part of a round is to end: the context has ended, the work counter has reached workEnd, or a contradiction was
 // found. *workBefore is the counter at the last call; it is updated.
 func (s *simplifier) isOver(workEnd int64, workBefore *int64) bool {
-	done := s.prop.Work - *workBefore
+	workSince := s.prop.Work - *workBefore
 	*workBefore = s.prop.Work
-	return s.pace.Over(1+done) || s.prop.Work >= workEnd || s.prop.IsContradictory
+	return s.pace.Over(1+workSince) || s.prop.Work >= workEnd || s.prop.IsContradictory
 }
 
 // runRound runs the parts of a round, and reports whether a further round may find more. The costly parts run only if the cheap ones have
@@ -169,7 +175,7 @@ func (s *simplifier) runRound(isLast bool) bool {
 		return true
 	}
 
-	// Costly parts. All rounds together strengthen at most mostStrengthen times.
+	// Costly parts. All rounds together ask for assignments of the formula (strengthen) at most mostStrengthen times.
 	if *s.strengthened < mostStrengthen {
 		*s.strengthened++
 		if s.strengthen() {

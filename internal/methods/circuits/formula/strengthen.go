@@ -134,37 +134,41 @@ func (g *strengthener) fixBackbone() {
 }
 
 // shortenClauses removes a literal from a clause if no assignment needs it to satisfy the clause: no assignment of the formula has all
-// other literals of the clause false. g.prop keeps the clauses, and numbers the literals in another way in its solver (bit).
+// other literals of the clause false. Longer clauses come first.
 func (g *strengthener) shortenClauses() {
 	for _, n := range g.longestFirst() {
 		if g.isOver() {
 			return
 		}
-		clause := slices.Clone(g.prop.clauses[n])
-		lengthBefore := len(clause)
-		for i := 0; i < len(clause) && len(clause) > 1; {
-			if g.isOver() || g.prop.value(clause[i]) > 0 { // a literal that is known to be true: the clause is done with
-				break
-			}
-			othersFalse := make([]sat.Literal, 0, len(clause)-1)
-			for k, l := range clause {
-				if k != i {
-					othersFalse = append(othersFalse, g.prop.bit(l).Not())
-				}
-			}
-			if !g.isImpossible(othersFalse) {
-				i++ // the literal stays
-				continue
-			}
-			clause = append(clause[:i], clause[i+1:]...) // the next literal has position i now
-		}
-
-		if len(clause) < lengthBefore {
+		if clause := g.shorten(g.prop.clauses[n]); len(clause) < len(g.prop.clauses[n]) {
 			g.hasFound = true
 			g.noteBinary(clause)
 			g.prop.replace(n, clause)
 		}
 	}
+}
+
+// shorten returns the literals of a clause that are needed: it takes out one after another without which the clause still follows from the
+// formula. It ends early when the work is over, or at a literal that is known to be true.
+func (g *strengthener) shorten(c []Literal) []Literal {
+	clause := slices.Clone(c)
+	for i := 0; i < len(clause) && len(clause) > 1; {
+		if g.isOver() || g.prop.value(clause[i]) > 0 {
+			break
+		}
+		othersFalse := make([]sat.Literal, 0, len(clause)-1) // all literals but the i-th are false
+		for k, l := range clause {
+			if k != i {
+				othersFalse = append(othersFalse, g.prop.bit(l).Not())
+			}
+		}
+		if !g.isImpossible(othersFalse) {
+			i++ // the literal stays
+			continue
+		}
+		clause = append(clause[:i], clause[i+1:]...) // the next literal has position i now
+	}
+	return clause
 }
 
 // mergeLiterals tests each pair of literals that share a clause for equivalence (testEquivalence). Each pair of Boolean variables is tested

@@ -15,15 +15,8 @@ func (s *simplifier) subsume() bool {
 	workEnd, workBefore := s.workEndFor(subsumeShare), s.prop.Work
 
 	// List all clauses under their literals.
-	all := &occurrences{s: s, clausesOf: make([][]int32, 2*s.f.Atoms()), signatures: make([]uint64, 0, len(s.prop.clauses))}
-	var queue []int32
-	for n, c := range s.prop.clauses {
-		all.signatures = append(all.signatures, 0)
-		if !s.prop.removed[n] {
-			all.add(int32(n), c)
-			queue = append(queue, int32(n))
-		}
-	}
+	index := &occurrences{s: s, clausesOf: make([][]int32, 2*s.f.Atoms()), signatures: make([]uint64, 0, len(s.prop.clauses))}
+	queue := index.addNew()
 	slices.SortStableFunc(queue, func(m, n int32) int { return cmp.Compare(len(s.prop.clauses[m]), len(s.prop.clauses[n])) })
 
 	hasFound := false
@@ -35,25 +28,29 @@ func (s *simplifier) subsume() bool {
 		}
 
 		c := slices.Clone(s.prop.clauses[n])
-		hasFound = all.reduceSupersets(n, c, noFlip) || hasFound
+		hasFound = index.reduceSupersets(n, c, noFlip) || hasFound
 		for k := range c { // with c[k] replaced by its opposite
-			clausesBefore := len(s.prop.clauses)
-			if all.reduceSupersets(n, c, k) {
-				hasFound = true
-			}
-			for m := clausesBefore; m < len(s.prop.clauses); m++ { // the clauses that became shorter
-				all.signatures = append(all.signatures, 0)
-				if !s.prop.removed[m] {
-					all.add(int32(m), s.prop.clauses[m])
-					queue = append(queue, int32(m))
-				}
-			}
+			hasFound = index.reduceSupersets(n, c, k) || hasFound
+			queue = append(queue, index.addNew()...) // the clauses that became shorter
 			if s.prop.removed[n] || s.prop.IsContradictory {
 				break
 			}
 		}
 	}
 	return hasFound
+}
+
+// addNew lists the clauses that the propagator has got since the last call under their literals. It returns those that are not removed.
+func (o *occurrences) addNew() (added []int32) {
+	clauses := o.s.prop.clauses
+	for n := len(o.signatures); n < len(clauses); n++ {
+		o.signatures = append(o.signatures, 0) // add computes it
+		if !o.s.prop.removed[n] {
+			o.add(int32(n), clauses[n])
+			added = append(added, int32(n))
+		}
+	}
+	return added
 }
 
 // occurrences lists the clauses of each literal. A clause has a signature, a set of 64 bits with one bit for each literal: a clause can
@@ -92,34 +89,22 @@ const noFlip = -1
 
 // reduceSupersets uses clause n, whose literals are c, to reduce other clauses, and reports whether it has reduced any. If flip is
 // noFlip, it removes the clauses that contain all of c: they follow from c. Otherwise it looks for clauses that contain c with c[flip]
-// replaced by its opposite, and removes that opposite from them: resolution with c allows that. Signatures are sets of literals, hashed
-// to 64 bits.
+// replaced by its opposite, and removes that opposite from them: such a clause and c together imply what remains of it (resolution). The
+// signature of a clause is the set of its literals, hashed to 64 bits.
 func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
-	// The literals to look for, in canonical form, and which of them has the fewest clauses.
 	s := o.s
-	want := slices.Clone(c)
-	rarest := -1
-	var signature uint64
-	for k := range want {
-		if k == flip {
-			want[k] = want[k].Not()
-		}
-		want[k] = s.canonical(want[k])
-		signature |= o.signature(want[k])
-		if rarest < 0 || len(o.clausesOf[want[k]]) < len(o.clausesOf[want[rarest]]) {
-			rarest = k
-		}
-	}
-	if rarest < 0 {
+	subset, signature, rarest := o.subsetFor(c, flip)
+	if rarest < 0 { // c is empty
 		return false
 	}
 
-	// Its clauses that contain all of want. Signatures rule out most of the others.
+	// Look through the clauses of the rarest literal for those that contain all of subset. Signatures rule out most of the others.
 	hasFound := false
-	for _, m := range o.clausesOf[want[rarest]] {
+	for _, m := range o.clausesOf[subset[rarest]] {
 		s.prop.Work++
-		mayContain := signature&^o.signatures[m] == 0 && len(s.prop.clauses[m]) >= len(want)
-		if m == n || s.prop.removed[m] || !mayContain || !o.contains(m, want) {
+		isSubset := signature&^o.signatures[m] == 0 // clause m has all bits of subset's signature
+		mayContain := isSubset && len(s.prop.clauses[m]) >= len(subset)
+		if m == n || s.prop.removed[m] || !mayContain || !o.contains(m, subset) {
 			continue
 		}
 		hasFound = true
@@ -129,20 +114,37 @@ func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 		}
 		var shorter []Literal
 		for _, l := range s.prop.clauses[m] {
-			if s.canonical(l) != want[flip] {
+			if s.canonical(l) != subset[flip] {
 				shorter = append(shorter, l)
 			}
 		}
-		s.prop.replace(int(m), shorter)
+		s.prop.replace(int(m), shorter) // removes m: shorter gets a number of its own
 	}
 	return hasFound
 }
 
+// subsetFor returns the literals of c, with c[flip] replaced by its opposite unless flip is noFlip, in canonical form: one literal for all
+// with the same meaning. signature is their signature, and rarest the position of the one that is in the fewest clauses, −1 if c is empty.
+func (o *occurrences) subsetFor(c []Literal, flip int) (subset []Literal, signature uint64, rarest int) {
+	subset, rarest = slices.Clone(c), -1
+	for k := range subset {
+		if k == flip {
+			subset[k] = subset[k].Not()
+		}
+		subset[k] = o.s.canonical(subset[k])
+		signature |= o.signature(subset[k])
+		if rarest < 0 || len(o.clausesOf[subset[k]]) < len(o.clausesOf[subset[rarest]]) {
+			rarest = k
+		}
+	}
+	return subset, signature, rarest
+}
+
 // contains reports whether clause m has all of these literals, which are canonical.
-func (o *occurrences) contains(m int32, want []Literal) bool {
+func (o *occurrences) contains(m int32, subset []Literal) bool {
 	c := o.s.prop.clauses[m]
 	o.s.prop.Work += int64(len(c))
-	for _, l := range want {
+	for _, l := range subset {
 		if !slices.ContainsFunc(c, func(k Literal) bool { return o.s.canonical(k) == l }) {
 			return false
 		}

@@ -41,28 +41,12 @@ func (b *builder) excludeZeros(scope, dims []int, data []float64) {
 		return
 	}
 
-	// Cover the zeros by boxes: of one mode first, then of two, then of any number, since boxes of few modes have short clauses.
 	c := newCover(dims, data)
-	var boxes []box
-	values := make([]int32, len(dims))
-	for modeLimit := 1; modeLimit <= anyModes; modeLimit++ {
-		for cell, x := range data {
-			if x != 0 || c.boxesOf[cell] > 0 { // not 0, or covered
-				continue
-			}
-			c.writeValues(cell, values)
-			workBefore := c.work
-			if zeroBox, ok := c.growBox(values, modeLimit); ok {
-				boxes = append(boxes, zeroBox)
-				c.countCells(zeroBox, 1)
-			}
-			if b.isOver(c.work - workBefore) {
-				return
-			}
-		}
+	boxes, ok := b.coverZeros(c, data)
+	if !ok {
+		return
 	}
-
-	literals := 0
+	literals := 0 // of all clauses
 	for _, zeroBox := range c.withoutCovered(boxes) {
 		if b.isOver(1) {
 			return
@@ -75,6 +59,29 @@ func (b *builder) excludeZeros(scope, dims []int, data []float64) {
 		}
 		b.addClause(clause)
 	}
+}
+
+// coverZeros returns boxes of zeros that contain all zeros of a table: of one mode first, then of two, then of any number, since boxes of
+// few modes have short clauses. c.boxesOf counts the boxes of each cell. ok is false after an error of the builder.
+func (b *builder) coverZeros(c *cover, data []float64) (boxes []box, ok bool) {
+	values := make([]int32, len(c.dims)) // of the present cell
+	for modeLimit := 1; modeLimit <= anyModes; modeLimit++ {
+		for cell, x := range data {
+			if isCovered := c.boxesOf[cell] > 0; x != 0 || isCovered {
+				continue
+			}
+			c.writeValues(cell, values)
+			workBefore := c.work
+			if zeroBox, ok := c.growBox(values, modeLimit); ok {
+				boxes = append(boxes, zeroBox)
+				c.countCells(zeroBox, 1)
+			}
+			if b.isOver(c.work - workBefore) {
+				return nil, false
+			}
+		}
+	}
+	return boxes, true
 }
 
 // clauseOutside returns the clause that an assignment is outside of a box: for some variable v of the box, its value is not in the box's
@@ -180,11 +187,11 @@ func (c *cover) separatingModes(cell []int32, modeLimit int) (modes []int, ok bo
 		}
 		common &= differ[i]
 	}
-	if len(c.positive) == 0 {
+	if len(c.positive) == 0 { // the whole table is 0
 		return nil, true
 	}
 
-	for k := range cell { // one mode
+	for k := range cell { // one mode: a mode in which all positive cells differ
 		if common>>k&1 != 0 {
 			return []int{k}, true
 		}
@@ -208,20 +215,7 @@ func (c *cover) separatingModes(cell []int32, modeLimit int) (modes []int, ok bo
 func (c *cover) hittingSet(sets []uint64) (modes []int) {
 	var chosen uint64 // set of modes
 	for !c.hitsAll(sets, chosen) {
-		best, hits := 0, -1
-		for k := range c.dims {
-			n := 0
-			for _, s := range sets {
-				if s&chosen == 0 && s>>k&1 != 0 {
-					n++
-				}
-			}
-			c.work += len(sets)
-			if n > hits {
-				best, hits = k, n
-			}
-		}
-		chosen |= 1 << best
+		chosen |= 1 << c.mostFrequent(sets, chosen)
 	}
 
 	// Leave out superfluous modes.
@@ -236,6 +230,24 @@ func (c *cover) hittingSet(sets []uint64) (modes []int) {
 		}
 	}
 	return modes
+}
+
+// mostFrequent returns the mode that is in most of the sets that have no mode in common with chosen, the first one of equals.
+func (c *cover) mostFrequent(sets []uint64, chosen uint64) (mode int) {
+	highest := -1 // number of such sets with the mode
+	for k := range c.dims {
+		n := 0
+		for _, s := range sets {
+			if s&chosen == 0 && s>>k&1 != 0 {
+				n++
+			}
+		}
+		c.work += len(sets)
+		if n > highest {
+			mode, highest = k, n
+		}
+	}
+	return mode
 }
 
 // hitsAll reports whether every set has a member in common with chosen. Bit k of a set stands for its member k.
@@ -253,19 +265,7 @@ func (c *cover) hitsAll(sets []uint64, chosen uint64) bool {
 // widen replaces the values of the box's k-th mode by all values with which the box still has no positive cell. It does so only if the
 // clause of the widened box has at most as many literals as all clauses of the boxes that have one of these values each.
 func (c *cover) widen(x *box, k int) {
-	// The values at which no positive cell is in the box.
-	mode := x.modes[k]
-	values := slices.Repeat([]bool{true}, c.dims[mode])
-	c.work += len(c.positive) * len(x.modes)
-positive:
-	for _, p := range c.positive {
-		for j, m := range x.modes {
-			if j != k && !x.values[j][p[m]] {
-				continue positive
-			}
-		}
-		values[p[mode]] = false
-	}
+	values := c.zeroValues(x, k)
 
 	// otherLiterals are the literals about the box's other modes. With n of d values of the mode, the clause has otherLiterals + d − n
 	// literals. One clause for each value would take n·(otherLiterals + 1).
@@ -277,9 +277,26 @@ positive:
 			otherLiterals += c.dims[m] - n
 		}
 	}
-	if n, _ := countTrue(values); otherLiterals+c.dims[mode]-n <= n*(otherLiterals+1) {
+	if n, _ := countTrue(values); otherLiterals+c.dims[x.modes[k]]-n <= n*(otherLiterals+1) {
 		x.values[k] = values
 	}
+}
+
+// zeroValues reports for each value of the box's k-th mode whether the box would have no positive cell if it had that value there.
+func (c *cover) zeroValues(x *box, k int) []bool {
+	mode := x.modes[k]
+	areZero := slices.Repeat([]bool{true}, c.dims[mode])
+	c.work += len(c.positive) * len(x.modes)
+	for _, p := range c.positive {
+		isInBox := true // on all modes but the k-th
+		for j, m := range x.modes {
+			isInBox = isInBox && (j == k || x.values[j][p[m]])
+		}
+		if isInBox {
+			areZero[p[mode]] = false
+		}
+	}
+	return areZero
 }
 
 // countTrue returns the number of true entries of a list, and the position of the first one, −1 if there is none.
@@ -323,32 +340,20 @@ func (c *cover) countCells(x box, change int32) {
 	})
 }
 
-// withoutCovered returns the boxes that are needed to cover all cells: it leaves out boxes whose cells are all in other boxes, until twice
-// coverWork is used up. Boxes with long clauses are left out first. A box with a clause of one literal stays: it excludes a value, which
-// propagation uses at once. The clause of a box states that an assignment is outside of it: for each mode one literal if the box has one
-// value of the mode, and otherwise a literal for each value that the box does not have.
+// withoutCovered returns the boxes that are needed to cover all cells: it leaves out boxes whose cells are all in other boxes. It does so
+// until the work reaches twice coverWork, the limit of growing boxes before. Boxes with long clauses are left out first. A box with a
+// clause of one literal stays: it excludes a value, which propagation uses at once.
 func (c *cover) withoutCovered(boxes []box) []box {
-	clauseLength := func(x box) (n int) {
-		for k, m := range x.modes {
-			if members, _ := countTrue(x.values[k]); members == 1 {
-				n++
-			} else {
-				n += c.dims[m] - members
-			}
-		}
-		return n
-	}
-
-	longestFirst := make([]int, len(boxes))
+	longestFirst := make([]int, len(boxes)) // numbers of boxes
 	for i := range longestFirst {
 		longestFirst[i] = i
 	}
-	slices.SortStableFunc(longestFirst, func(i, j int) int { return clauseLength(boxes[j]) - clauseLength(boxes[i]) })
+	slices.SortStableFunc(longestFirst, func(i, j int) int { return c.clauseLength(boxes[j]) - c.clauseLength(boxes[i]) })
 
 	// Leave out a box if each of its cells is in another box that remains: boxesOf counts the remaining boxes of a cell.
 	isCovered := make([]bool, len(boxes)) // by other boxes
 	for _, i := range longestFirst {
-		if c.work > 2*coverWork || clauseLength(boxes[i]) == 1 { // all that follow have one literal, too
+		if c.work > 2*coverWork || c.clauseLength(boxes[i]) == 1 { // all that follow have one literal, too
 			break
 		}
 		isCovered[i] = c.forEachCell(boxes[i], func(cell int) bool { return c.boxesOf[cell] > 1 })
@@ -364,4 +369,17 @@ func (c *cover) withoutCovered(boxes []box) []box {
 		}
 	}
 	return remaining
+}
+
+// clauseLength returns the number of literals of the clause that states that an assignment is outside of a box. The clause has one literal
+// for a mode of which the box has one value. For another mode it has a literal for each value that the box does not have.
+func (c *cover) clauseLength(x box) (n int) {
+	for k, m := range x.modes {
+		if members, _ := countTrue(x.values[k]); members == 1 {
+			n++
+		} else {
+			n += c.dims[m] - members
+		}
+	}
+	return n
 }

@@ -22,17 +22,9 @@ import (
 // the circuit would be too large, or if the tables have entries below 0 or beyond float64. Simplification keeps all terms (Terms): nothing
 // is summed out beforehand, and every term of the network is one of the circuit.
 func compileByElimination(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, error) {
-	// The simplified tables, with all weights that are not 0 replaced by 1.
-	unweighted, err := withUnitWeights(net)
-	if err != nil {
-		return nil, err
-	}
-	original, err := lower.Build(ctx, unweighted)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil || original.Unfit != "" || original.Signed() {
-		return nil, nil // a search of the formula may have a circuit, or reports why there is none
+	original, err := unweightedTables(ctx, net)
+	if err != nil || original == nil {
+		return nil, err // without an error: a search of the formula may have a circuit, or reports why there is none
 	}
 	simplified, err := preprocess.Run(ctx, original, preprocess.Options{Terms: true, Probes: o.Probes})
 	if err != nil {
@@ -61,6 +53,23 @@ func compileByElimination(ctx context.Context, net *btn.Network, o Options) (*ci
 		return nil, err
 	}
 	return liftToNetwork(ctx, c, net, original, simplified, indices)
+}
+
+// unweightedTables returns the tables of a network in which all weights that are not 0 are replaced by 1. It returns nil and no error if
+// they cannot be built, are not fit for sums (Unfit), or have entries below 0.
+func unweightedTables(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
+	unweighted, err := withUnitWeights(net)
+	if err != nil {
+		return nil, err
+	}
+	e, err := lower.Build(ctx, unweighted)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil || e.Unfit != "" || e.Signed() {
+		return nil, nil
+	}
+	return e, nil
 }
 
 // shortOrder returns the min-fill order of an expression. ok is false if the width or the flops of an elimination along it are larger than
@@ -232,7 +241,8 @@ type unroller struct {
 // the node of entry k of table t.
 //
 // Every sum decides on the index that is eliminated. The node of an entry that is not 0 is over the indices that were eliminated into its
-// table. So the circuit is smooth, decomposable and deterministic.
+// table. So the circuit is smooth (children of a sum are over the same variables), decomposable (children of a product share none) and
+// deterministic (children of a sum exclude each other).
 func unroll(
 	ctx context.Context, e *sumproduct.Expression, b *circuit.Builder, indices, order []int, entry func(t, k int) circuit.Node,
 ) (circuit.Node, error) {
@@ -291,29 +301,29 @@ func (u *unroller) eliminate(i int) (ok bool) {
 	slices.Sort(scope)
 	scope = slices.DeleteFunc(slices.Compact(scope), func(j int) bool { return i == j })
 
-	// strides[t][k] is the stride of scope[k] in table t; the last one is the stride of i.
+	// strides[t][k] is the stride of scope[k] in table t, 0 if the table has it not; the last one is the stride of i.
 	strides := make([][]int, len(factorTables))
 	for t := range factorTables {
 		strides[t] = sumproduct.AxisStrides(u.dims, factorTables[t].scope, append(slices.Clip(scope), i))
 	}
 
-	// An entry of the result is Σ_a leaf(i = a) · Π_t entry of table t, for each combination x of values of scope.
+	// For each combination of values of scope, an entry is Σ_a leaf(i = a) · Π_t entry of table t.
 	result := nodeTable{scope: scope}
-	terms := make([]circuit.Node, u.dims[i])
+	terms := make([]circuit.Node, u.dims[i]) // by value a of i
 	factors := make([]circuit.Node, 0, len(factorTables)+1)
-	x := make([]int, len(scope))
-	for hasNext := true; hasNext; hasNext = u.advance(scope, x) {
+	values := make([]int, len(scope))
+	for hasNext := true; hasNext; hasNext = u.advance(scope, values) {
 		if u.look.Over(int64(len(factorTables) * len(terms))) {
 			return false
 		}
 		for a := range terms {
 			factors = append(factors[:0], u.b.Leaf(u.variable[i], a))
 			for t := range factorTables {
-				offset := strides[t][len(scope)] * a
-				for k, value := range x {
-					offset += strides[t][k] * value
+				index := strides[t][len(scope)] * a
+				for k, value := range values {
+					index += strides[t][k] * value
 				}
-				factors = append(factors, factorTables[t].entries[offset])
+				factors = append(factors, factorTables[t].entries[index])
 			}
 			terms[a] = u.b.Product(factors...)
 		}

@@ -95,15 +95,10 @@ func search(
 		return scaled.Number{}, nil, 0, err
 	}
 
-	// The search.
+	// The search over the simplified formula. The translator writes the circuit over the variables of f.
 	translator := newTranslator(f, reduced, o.Bytes)
-	options := compiler.Options{
-		Work: remainingWork(o.Work, reduced.Work), Rival: o.Rival, Memory: o.Memory / 2,
-		Builder: translator.builder, CircuitOnly: weighted == nil, Leaf: translator.leaf,
-	}
-	if o.NoCircuit {
-		options.Builder, options.Leaf = nil, nil
-	}
+	options := translator.searchOptions(o)
+	options.CircuitOnly = weighted == nil
 	fixedWeight := scaled.One // of the values that all assignments have
 	if weighted != nil {
 		if options.Weights, fixedWeight, err = translator.weights(weighted); err != nil {
@@ -115,7 +110,7 @@ func search(
 	if errors.Is(err, circuit.ErrFull) {
 		err = fault.New(fault.OverBudget, "%w: %d bytes: %w", ErrCircuit, o.Bytes, err)
 	}
-	if err != nil || !r.Traced {
+	if err != nil || !r.Traced { // not traced: there is no circuit
 		return r.Z.Mul(fixedWeight), nil, r.Stats.Work, err
 	}
 

@@ -45,10 +45,42 @@ func CompileParameters(ctx context.Context, net *btn.Network, o Options) (compil
 		return nil, 0, err
 	}
 
-	// An elimination order within the limits of width and work.
+	order, work, err := parameterOrder(ctx, p, o.Work)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	// The circuit of the elimination, then over the variables of the network.
+	s := newSymbols(p)
+	b := circuit.NewBuilder(s.domains, o.Bytes)
+	unscaled := *p.Expression
+	unscaled.Scale = scaled.One // it is made of numbers of the model, which are leaves here
+	root, err := unroll(ctx, &unscaled, b, s.indices, order, func(t, k int) circuit.Node { return s.entry(b, t, k) })
+	if err != nil {
+		return nil, 0, err
+	}
+	if b.IsFull() {
+		return nil, work, fault.New(fault.OverBudget, "%w: %d bytes", ErrCircuit, o.Bytes)
+	}
+	c, err := b.Finish(ctx, root)
+	if err != nil {
+		return nil, work, err
+	}
+	lifted, isFunctional, err := s.lift(ctx, c, net)
+	if err != nil {
+		return nil, work, err
+	}
+	compiled = circuit.NewCompiled(lifted, isFunctional)
+	compiled.Parametric = true
+	return compiled, work, nil
+}
+
+// parameterOrder returns an elimination order of p and its operations. It is over budget if a table has more than 2^UnrolledWidth entries,
+// or if the operations are more than UnrolledFlops or workLimit (0: no limit).
+func parameterOrder(ctx context.Context, p *lower.Parametric, workLimit int64) (order []int, work int64, err error) {
 	limit := int64(policy.UnrolledFlops)
-	if o.Work > 0 {
-		limit = min(limit, o.Work)
+	if workLimit > 0 {
+		limit = min(limit, workLimit)
 	}
 	h := p.Hypergraph()
 	order, isNarrow, err := contractionorder.MinFillWithin(ctx, h, policy.UnrolledWidth, policy.UnrolledFlops)
@@ -67,31 +99,7 @@ func CompileParameters(ctx context.Context, net *btn.Network, o Options) (compil
 		return nil, 0, fault.New(fault.OverBudget,
 			"logic: with all its numbers as leaves the model's circuit takes at least %.3g operations, at most %d are allowed", cost.Flops, limit)
 	}
-
-	// The circuit of the elimination, then over the variables of the network.
-	s := newSymbols(p)
-	b := circuit.NewBuilder(s.domains, o.Bytes)
-	unscaled := *p.Expression
-	unscaled.Scale = scaled.One // it is made of numbers of the model, which are leaves here
-	root, err := unroll(ctx, &unscaled, b, s.indices, order, func(t, k int) circuit.Node { return s.entry(b, t, k) })
-	if err != nil {
-		return nil, 0, err
-	}
-	work = int64(cost.Flops)
-	if b.IsFull() {
-		return nil, work, fault.New(fault.OverBudget, "%w: %d bytes", ErrCircuit, o.Bytes)
-	}
-	c, err := b.Finish(ctx, root)
-	if err != nil {
-		return nil, work, err
-	}
-	lifted, isFunctional, err := s.lift(ctx, c, net)
-	if err != nil {
-		return nil, work, err
-	}
-	compiled = circuit.NewCompiled(lifted, isFunctional)
-	compiled.Parametric = true
-	return compiled, work, nil
+	return order, int64(cost.Flops), nil
 }
 
 // symbols are the variables of the circuit of an expression: first its indices of more than one value, then a variable for each table that
@@ -113,7 +121,7 @@ func newSymbols(p *lower.Parametric) *symbols {
 	}
 	for t := range p.Tables {
 		s.variableOfTable[t] = -1
-		if p.Sources[t].Core >= 0 {
+		if p.Sources[t].Core >= 0 { // the table's entries are numbers of a core of the network
 			s.variableOfTable[t] = len(s.domains)
 			s.domains = append(s.domains, len(p.Tables[t].Data))
 		}
@@ -174,7 +182,7 @@ func (s *symbols) lift(ctx context.Context, c *circuit.Circuit, net *btn.Network
 func ParameterWeights(p *lower.Parametric) []scaled.Number {
 	var weights []scaled.Number
 	for t := range p.Tables {
-		if p.Sources[t].Core < 0 {
+		if p.Sources[t].Core < 0 { // not made of numbers of a core
 			continue
 		}
 		for k := range p.Tables[t].Data {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/methods/circuits/circuit"
+	"github.com/basetensor/basetensor/internal/methods/circuits/compiler"
 	"github.com/basetensor/basetensor/internal/methods/circuits/formula"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -75,25 +76,10 @@ func (t *translator) product(atoms []int32) circuit.Node {
 // weights of values of the network's variables, and 1 for those of auxiliary variables. fixed is the product of the weights of the atoms
 // of F that are true in all assignments. The error is unsupported if a weight is below 0.
 func (t *translator) weights(net *btn.Network) (reduced []scaled.Number, fixed scaled.Number, err error) {
-	// The weights of F's atoms.
-	original := make([]scaled.Number, len(t.atoms)) // by atom of F
-	for i, a := range t.atoms {
-		original[i] = scaled.One
-		if a.variable >= len(net.Variables) {
-			continue
-		}
-		cp, err := weightsOf(net, a.variable)
-		if err != nil {
-			return nil, scaled.Number{}, err
-		}
-		x := cp.Weights[a.value]
-		if x < 0 {
-			return nil, scaled.Number{}, fault.New(fault.Unsupported,
-				"logic: a search sums terms of at least 0, value %d of variable %d has the weight %v", a.value, a.variable, x)
-		}
-		original[i] = scaled.FromFloat(x)
+	original, err := t.originalWeights(net) // by atom of F
+	if err != nil {
+		return nil, scaled.Number{}, err
 	}
-
 	product := func(atoms []int32) scaled.Number {
 		p := scaled.One
 		for _, a := range atoms {
@@ -106,6 +92,38 @@ func (t *translator) weights(net *btn.Network) (reduced []scaled.Number, fixed s
 		reduced[a] = product(atoms)
 	}
 	return reduced, product(t.reduced.FixedAtoms), nil
+}
+
+// searchOptions returns the options of a search over G that writes its circuit to the translator's builder, unless o.NoCircuit is set. It
+// may take the work that simplification has left, and half of the memory.
+func (t *translator) searchOptions(o Options) compiler.Options {
+	options := compiler.Options{Work: remainingWork(o.Work, t.reduced.Work), Rival: o.Rival, Memory: o.Memory / 2}
+	if !o.NoCircuit {
+		options.Builder, options.Leaf = t.builder, t.leaf
+	}
+	return options
+}
+
+// originalWeights returns the weight of each atom of F: that of the value of a variable of the network, 1 for an auxiliary variable.
+func (t *translator) originalWeights(net *btn.Network) ([]scaled.Number, error) {
+	weights := make([]scaled.Number, len(t.atoms))
+	for i, a := range t.atoms {
+		weights[i] = scaled.One
+		if a.variable >= len(net.Variables) {
+			continue
+		}
+		cp, err := weightsOf(net, a.variable)
+		if err != nil {
+			return nil, err
+		}
+		x := cp.Weights[a.value]
+		if x < 0 {
+			return nil, fault.New(fault.Unsupported,
+				"logic: a search sums terms of at least 0, value %d of variable %d has the weight %v", a.value, a.variable, x)
+		}
+		weights[i] = scaled.FromFloat(x)
+	}
+	return weights, nil
 }
 
 // finish returns the circuit over all variables of F: the product of root, which is the circuit of G, the leaves of the values that all

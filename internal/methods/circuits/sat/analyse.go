@@ -7,10 +7,10 @@ package sat
 // decision, since decisions have no reasons. If an earlier lemma has forced the decision, no literal of the level may remain. Then
 // the clause is a conflict of the levels below.
 
-// Analyse makes s.lemma, the lemma of the conflict that Propagate found in s.conflict. It resolves the conflict with the reasons of its
-// literals of the current level, until one literal of that level is left: the asserted one, the lemma's first literal. If stopsEarly is
-// set, it stops as soon as one is left; else it goes on until that is the opposite of the level's decision. s.MetLiterals are the literals
-// that it has met.
+// Analyse makes s.lemma, the clause to learn from s.conflict: a clause whose literals are all false, as Propagate has found. It replaces
+// literals of the current level by the other literals of the clauses that have made them false, their reasons (resolution). In the end one
+// literal of the level is left: the asserted one, the lemma's first literal. If stopsEarly is set, it stops as soon as one is left; else it
+// goes on until that is the opposite of the level's decision. s.MetLiterals are the literals that it has met.
 //
 // It returns false if no literal of the level is left. Then the lemma is a conflict of the levels below; it becomes s.conflict, to be
 // analysed after CloseLevel.
@@ -37,7 +37,7 @@ func (s *Solver) Analyse(stopsEarly bool) (isAsserting bool) {
 			asserted = l.Not()
 			break
 		}
-		onLevel += s.resolve(v) - 1 // the literal goes, and those of its reason come
+		onLevel += s.resolve(v) - 1 // replaces the literal by those of its reason
 	}
 
 	s.minimise()
@@ -88,8 +88,9 @@ func (s *Solver) resolve(v int32) (onLevel int) {
 	return onLevel
 }
 
-// minimise removes literals from the lemma that follow from its others: those whose reason has, beside the literal itself, only literals
-// that the analysis has met, or facts (isImplied). Then it clears s.seen, the marks of the variables that were met.
+// minimise removes literals from the lemma, the clause to learn, that follow from its others: those whose reason, the clause that gave them
+// their value, has besides only literals that the analysis has met, or facts (isImplied). Then it clears s.seen, the marks of the
+// variables that were met.
 func (s *Solver) minimise() {
 	kept := 0
 	for _, l := range s.lemma {
@@ -104,8 +105,8 @@ func (s *Solver) minimise() {
 	}
 }
 
-// isImplied reports whether the literal of variable v follows from others of the lemma: v has a reason, and all other variables of the
-// reason were met in the analysis (seen) or are facts (level 0).
+// isImplied reports whether the literal of variable v follows from others of the lemma: v has a reason, the clause that gave it its value,
+// and all other variables of the reason were met in the analysis (seen) or are facts (level 0).
 func (s *Solver) isImplied(v int32) bool {
 	r := s.reason[v]
 	if r == Decided || r == Fact {
@@ -136,8 +137,8 @@ func (s *Solver) arrange() {
 	}
 }
 
-// countLevels returns the number of different levels among the literals of a clause. s.stamp is a new number for each count:
-// s.stamps[level] is s.stamp if the present count has met the level.
+// countLevels returns the number of different levels among the literals of a clause. The level of a literal is the number of decisions
+// under which it got its value. s.stamp is a new number for each count: s.stamps[level] is s.stamp if the present count has met the level.
 func countLevels[L ~int32](s *Solver, c []L) int32 {
 	s.stamp++
 	n := int32(0)
@@ -150,9 +151,9 @@ func countLevels[L ~int32](s *Solver, c []L) int32 {
 	return n
 }
 
-// Learn adds the lemma to the clauses. Once the current level is closed, the lemma implies its first literal; Learn returns the reason for
-// that assignment. A lemma of one literal becomes a fact. If lemmas of two literals take a quarter of the memory for learned clauses, no
-// more of them are added: their reason is the other literal, and needs no clause.
+// Learn adds the lemma, the clause that Analyse has made, to the clauses. Once the current level is closed, the lemma implies its first
+// literal; Learn returns the reason for that assignment. A lemma of one literal becomes a fact. Lemmas of two literals take at most a
+// quarter of the memory for learned clauses: further ones are not added. Their reason is the other literal, which needs no clause.
 func (s *Solver) Learn() int32 {
 	if len(s.lemma) == 1 {
 		s.facts = append(s.facts, s.lemma[0])

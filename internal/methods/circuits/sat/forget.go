@@ -19,32 +19,25 @@ func (s *Solver) bytesOf(clause int32) int64 {
 // LearnedCount returns the number of learned clauses of three literals and more that are not forgotten.
 func (s *Solver) LearnedCount() int { return len(s.learned) }
 
-// Forget drops learned clauses if there are LearnedLimit of them, or if they take more than LearnedBytesLimit bytes. It drops those of the
-// half with the most levels; if they take too many bytes, it goes on until they take half of LearnedBytesLimit. Of clauses with equally
-// many levels the older ones go first. Reasons of literals on the trail stay. Clauses of at most learnedLevels levels stay if the memory
-// allows it. The remaining clauses move together in the arena. Time: linear in all clauses, once in thousands of conflicts, or in as many
-// bytes.
+// Forget drops learned clauses if there are LearnedLimit of them, or if they take more than LearnedBytesLimit bytes. The levels of a
+// clause are the different numbers of decisions under which its literals got their values; clauses of many levels rarely propagate. Forget
+// drops the half with the most levels; if they take too many bytes, it goes on until they take half of LearnedBytesLimit. Of clauses with
+// equally many levels the older ones go first. Reasons of literals on the trail stay. Clauses of at most learnedLevels levels stay if the
+// memory allows it. The remaining clauses move together in the arena, the list of all clauses. Time: linear in all clauses, once in
+// thousands of conflicts, or in as many bytes.
 func (s *Solver) Forget() {
 	isFull := s.LearnedBytes > s.LearnedBytesLimit
 	if len(s.learned) < s.LearnedLimit && !isFull {
 		return
 	}
 	if len(s.learned) >= s.LearnedLimit {
-		s.LearnedLimit += s.LearnedLimit/16 + 1
+		s.LearnedLimit += s.LearnedLimit/16 + 1 // a 16th more each time (learnedFirst)
 	}
 
-	// Reasons of the present assignment stay.
-	isReason := map[int32]bool{} // by clause
-	for _, l := range s.Trail {
-		if r := s.reason[l.Variable()]; isClauseReason(r) {
-			isReason[reasonClause(r)] = true
-		}
-	}
-
-	// Choose the clauses to drop: the number of a clause's levels is its mark.
+	// The number of a clause's levels is its mark.
 	byLevels := slices.Clone(s.learned)
 	slices.SortStableFunc(byLevels, func(a, b int32) int { return int(s.arena[b+clauseMark] - s.arena[a+clauseMark]) })
-	dropped := map[int32]bool{}
+	isReason, dropped := s.reasonClauses(), map[int32]bool{}
 	for i, clause := range byLevels {
 		isInWorseHalf := i < len(byLevels)/2 && s.arena[clause+clauseMark] > learnedLevels
 		isOverMemory := isFull && s.LearnedBytes > s.LearnedBytesLimit/2
@@ -56,7 +49,19 @@ func (s *Solver) Forget() {
 	s.relocate(s.compact(dropped))
 }
 
-// compact writes the clauses that are not dropped into a new arena. It returns the new position of each clause by its old one.
+// reasonClauses returns the clauses that are reasons of literals on the trail: they gave the literals their values.
+func (s *Solver) reasonClauses() map[int32]bool {
+	isReason := map[int32]bool{}
+	for _, l := range s.Trail {
+		if r := s.reason[l.Variable()]; isClauseReason(r) {
+			isReason[reasonClause(r)] = true
+		}
+	}
+	return isReason
+}
+
+// compact writes the clauses that are not dropped into a new arena, the list of the numbers of all clauses: each has a header with its
+// size, then its literals. It returns the new position of each clause by its old one.
 func (s *Solver) compact(dropped map[int32]bool) map[int32]int32 {
 	moved := make(map[int32]int32, len(s.learned))
 	arena := make([]int32, 0, len(s.arena))
@@ -72,8 +77,9 @@ func (s *Solver) compact(dropped map[int32]bool) map[int32]int32 {
 	return moved
 }
 
-// relocate replaces the positions of clauses in watches, reasons and the list of learned clauses by their new positions, moved by old
-// position. Clauses without a new position were dropped: it removes them from watches and the list. No reason was dropped.
+// relocate replaces the positions of clauses in watches, in reasons of literals and in the list of learned clauses by their new positions.
+// moved has the new position by the old one. A clause without a new position was dropped: relocate removes it from watches and the list. A
+// dropped clause is no reason.
 func (s *Solver) relocate(moved map[int32]int32) {
 	s.hasMoved = true
 	for l, list := range s.watches {

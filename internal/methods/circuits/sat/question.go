@@ -126,7 +126,7 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (
 	conflicts, restart := 0, s.restart // conflicts since the last restart, and the number of them at which to restart
 	for {
 		if !s.Propagate() {
-			if s.depth() == 0 {
+			if s.depth() == 0 { // without a decision: the clauses contradict each other
 				s.IsContradictory = true
 				return -1
 			}
@@ -135,9 +135,9 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (
 			continue
 		}
 
-		done := s.Work - workBefore
+		workSince := s.Work - workBefore
 		workBefore = s.Work
-		if look.Over(done) || s.Work > workEnd {
+		if look.Over(workSince) || s.Work > workEnd {
 			return 0
 		}
 
@@ -157,10 +157,9 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (
 	}
 }
 
-// decide returns the literal to decide on, with the verdict 0. It is the first assumption that is open. If all assumptions are true, it is
-// about the last open variable of the queue, to whose end the variables move that a conflict has met, and has the value that the variable
-// had last (phase). The verdict is −1 if an assumption is false, and 1 if all variables have values. len(s.phase), the entry of the ring
-// between the last and the first variable, ends the walk from the cursor.
+// decide returns the literal to decide on, with the verdict 0: the first assumption that is open. If all assumptions are true, it is the
+// literal of the last open variable of a queue, with the value that the variable had last (s.phase). Variables move to the end of the queue
+// when a conflict has met them. The verdict is −1 if an assumption is false, and 1 if all variables have values.
 // Source: A. Biere and A. Fröhlich, Evaluating CDCL variable scoring schemes (SAT 2015).
 func (s *Satisfier) decide(assumptions []Literal) (l Literal, verdict int) {
 	for _, l := range assumptions {
@@ -171,6 +170,7 @@ func (s *Satisfier) decide(assumptions []Literal) (l Literal, verdict int) {
 			return 0, -1
 		}
 	}
+	// Walk through the queue from the cursor to its front. Entry len(s.phase) is before the first variable: no variable is open.
 	for ; s.cursor < int32(len(s.phase)); s.cursor = s.before[s.cursor] {
 		s.Work += 4 // a step of the walk counts as 4 literals
 		if l := positive(s.cursor); s.Value[l] == 0 {
@@ -183,9 +183,10 @@ func (s *Satisfier) decide(assumptions []Literal) (l Literal, verdict int) {
 	return 0, 1
 }
 
-// resolveConflict learns the lemma of a conflict, goes back to the lowest level at which the lemma implies its first literal, and assigns
-// that literal. That level is the one of the lemma's second literal, or 0 if there is none. The variables that the analysis has met move
-// to the end of the queue of decisions and keep their order, which is that of their stamps.
+// resolveConflict learns the lemma of a conflict (a clause that follows from it), goes back to the lowest level at which the lemma implies
+// its first literal, and assigns that literal. A level has a decision and its consequences. The lowest one is that of the lemma's second
+// literal, or 0 if there is none. The variables that the analysis has met move to the end of the queue of decisions and keep their order,
+// which is that of their stamps.
 func (s *Satisfier) resolveConflict() {
 	const stopsEarly = true
 	s.Analyse(stopsEarly) // writes s.lemma and s.MetLiterals

@@ -127,7 +127,7 @@ func New(first []int32) *Solver {
 			atLeastOne = append(atLeastOne, positive(v))
 		}
 		if len(atLeastOne) > 1 {
-			s.Attach(atLeastOne, 0)
+			s.Attach(atLeastOne, 0) // 0: a clause of the formula, not a learned one
 		}
 	}
 	return s
@@ -153,7 +153,7 @@ func (s *Solver) Attach(c []Literal, mark int32) int32 {
 }
 
 // Reattach adds clause c to propagation again after Detach: a binary clause as two implications, a longer one to the watches of its first
-// two literals. reason is the result of Attach for the clause.
+// two literals, the lists of clauses to look at when these become false. reason is the result of Attach for the clause.
 func (s *Solver) Reattach(c []Literal, reason int32) {
 	if isLiteralReason(reason) { // a binary clause
 		s.Implies[c[0].Not()] = append(s.Implies[c[0].Not()], c[1])
@@ -203,8 +203,8 @@ func (s *Solver) depth() int32 { return int32(len(s.marks)) }
 // OpenLevel starts a new level. CloseLevel takes back all that is assigned from here on.
 func (s *Solver) OpenLevel() { s.marks = append(s.marks, int32(len(s.Trail))) }
 
-// Assign makes an open literal true on the current level, or on level 0 if the reason is Fact, and puts it on the trail. If the literal
-// is a value of a group, s.TrueMember has the value's place in the group.
+// Assign makes an open literal true on the current level, or on level 0 if the reason is Fact, and puts it on the trail, the list of true
+// literals. A group has variables of which exactly one is true: if the literal makes one true, s.TrueMember has its place in the group.
 func (s *Solver) Assign(l Literal, reason int32) {
 	s.Value[l] = 1
 	s.Value[l.Not()] = -1
@@ -228,7 +228,7 @@ func (s *Solver) CloseLevel() {
 		s.Value[l] = 0
 		s.Value[l.Not()] = 0
 		if v := l.Variable(); l.IsPositive() && s.hasGroup[v] {
-			s.TrueMember[s.group[v]] = -1 // no variable of the group is true now
+			s.TrueMember[s.group[v]] = -1 // of the group, exactly one of whose variables is to be true, none is now
 		}
 	}
 	s.Trail = s.Trail[:start]
@@ -259,7 +259,8 @@ func (s *Solver) Propagate() bool {
 	return true
 }
 
-// propagateBinary assigns the consequences of a true literal by binary clauses and by its group. It returns false on a conflict.
+// propagateBinary assigns the consequences of a true literal by binary clauses and by its group, the variables of which exactly one is
+// true. It returns false on a conflict.
 func (s *Solver) propagateBinary(l Literal) bool {
 	s.Work += int64(len(s.Implies[l]))
 	for _, m := range s.Implies[l] {

@@ -113,9 +113,9 @@ func New(ctx context.Context, dims []int, functions []minibuckets.Costs, memory,
 	return s, nil
 }
 
-// buildPseudoTree sets the separators and children of all nodes, and the roots. The separator of a variable are the variables that its
-// elimination along s.order connects: those of its functions and of its children's separators that are eliminated later. Its parent is the
-// one of them that is eliminated first.
+// buildPseudoTree sets the separators and children of all nodes, and the roots. A pseudo tree has the variables of each function on one way
+// from a root down. The separator of a variable are the variables above on which its tree depends: those of its functions and of its
+// children's separators that are eliminated later along s.order. Its parent is the one of them that is eliminated first.
 func (s *Search) buildPseudoTree() {
 	n := len(s.dims)
 	position := make([]int, n) // in the order, from 1; 0: not in it
@@ -168,10 +168,12 @@ func firstEliminated(scope, position []int) int {
 	return slices.MinFunc(scope, func(a, b int) int { return position[a] - position[b] })
 }
 
-// WidenMiniBuckets replaces the mini-buckets that bound the search by the largest ones that work and memory allow. isWider is false if no
-// larger ones are allowed; then the present ones stay. If the messages of the larger ones cannot be computed (an error, or costs that are
-// too large), isWider is false, the search is without mini-buckets from then on, and later calls make none. Errors: those of the context
-// and of minibuckets.
+// WidenMiniBuckets replaces the mini-buckets that bound the search by the largest ones that work and memory allow. A mini-bucket is a
+// product of functions with a variable, of which the least cost over the variable is taken: the larger the products, the better the bound.
+//
+// isWider is false if no larger ones are allowed; then the present ones stay. If the messages (least costs) of the larger ones cannot be
+// computed, because of an error or costs that are too large, isWider is false, the search is without mini-buckets from then on, and later
+// calls make none. Errors: those of the context and of minibuckets.
 func (s *Search) WidenMiniBuckets(ctx context.Context, work int64) (isWider bool, err error) {
 	if s.productEntries > 0 && !s.wasSplit { // no bucket is split: larger limits change nothing
 		return false, nil
@@ -206,7 +208,7 @@ func (s *Search) planMiniBuckets(work int64) (best *minibuckets.Plan, entryLimit
 		if err != nil {
 			return nil, 0, err
 		}
-		s.Work += planWork * int64(len(s.order))
+		s.Work += planWork * int64(len(s.order)) // of making the plan
 		if p.LeastWork() > float64(work) || p.LeastBytes() > bucketShare*s.memoryLimit {
 			break // larger limits take more
 		}
@@ -240,8 +242,9 @@ func (s *Search) placeFunctions(position []int, miniBuckets *minibuckets.LowerBo
 	}
 }
 
-// placeMessages gives every node the messages that bound the trees of its children, and the constant of the bound of its tree. order
-// lists the variables as they are eliminated, and position has their positions.
+// placeMessages gives every node the messages that bound the trees of its children, and the constant of the bound of its tree. A message
+// is a table over variables that are eliminated later: the least cost of some functions (a mini-bucket) over the variable that was
+// eliminated. order lists the variables as they are eliminated, and position has their positions.
 //
 // A message begins at the node whose variable its mini-buckets eliminate, and goes up from parent to parent. It ends at the first node
 // whose variable it has, the one whose mini-buckets contain it. All nodes that it comes to get it. A message without variables is added
@@ -300,9 +303,10 @@ func (s *Search) baseIndex(t *term) (index int) {
 	return index
 }
 
-// pushBounds pushes lower bounds for a node whose variable has d values, given the present values of its separator, to costStack. It
-// returns the index of the first. With m children, costStack[start+a] bounds the cost of the node's tree if its variable has value a, and
-// costStack[start + d + a·m + i] bounds the cost of the i-th child's tree under it. It sets stopped if the work or the context has ended.
+// pushBounds pushes lower bounds for a node whose variable has d values to costStack, given the present values of its separator, the
+// variables above on which its tree depends. It returns the index of the first bound. With m children, costStack[start+a] bounds the cost
+// of the node's tree if its variable has value a, and costStack[start + d + a·m + i] bounds the cost of the i-th child's tree under it. It
+// sets stopped if the work or the context has ended.
 func (s *Search) pushBounds(n *node, d int) (start int) {
 	start = len(s.costStack)
 	children := len(n.children)
@@ -310,7 +314,7 @@ func (s *Search) pushBounds(n *node, d int) (start int) {
 	bounds, childBounds := s.costStack[start:start+d], s.costStack[start+d:]
 	clear(bounds)
 	for k := range childBounds {
-		childBounds[k] = s.nodes[n.children[k%children]].constant // k = a·children + i
+		childBounds[k] = s.nodes[n.children[k%children]].constant // k = a·children + i, for value a and child i
 	}
 
 	// The functions of the node bound its values.

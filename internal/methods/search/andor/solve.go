@@ -27,6 +27,8 @@ func (s *Search) GreedyAssignment() []int {
 // Solve returns the assignment of least cost if that cost is less than below. If not, it returns nil and raises s.Bound to below. It also
 // returns nil if the work or the context ends before, or if there are no mini-buckets. Half of the work is for finding the least cost, and
 // half for finding an assignment of that cost. The costs of subtrees that it found are remembered for the next call.
+//
+// The variables form trees (pseudo-trees), between which no function is: so the least cost is the sum of those of the trees.
 func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 	if !s.hasMiniBuckets {
 		return nil
@@ -37,19 +39,9 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 	s.stopped = false
 	s.costStack = s.costStack[:0]
 
-	// sum is a lower bound of the cost of an assignment: the functions without variables and a bound of each tree.
-	sum := int64(0)
-	for _, f := range s.functions {
-		if len(f.Scope) == 0 {
-			sum += f.Values[0]
-		}
-	}
-	for _, v := range s.roots {
-		sum += s.nodes[v].constant
-	}
-
-	// Replace the bound of each tree by its least cost.
-	costs := make([]int64, len(s.roots))
+	// Replace the bound of each tree by its least cost. The limit of a tree's cost is that with which the sum reaches below.
+	sum := s.boundOfTrees()
+	costs := make([]int64, len(s.roots)) // by tree
 	for i, v := range s.roots {
 		if sum >= below {
 			break
@@ -66,7 +58,7 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 		return nil
 	}
 
-	// Find an assignment with these least costs.
+	// Find an assignment with the least costs.
 	s.workEnd += work / 2
 	for i, v := range s.roots {
 		if !s.assignTree(v, costs[i]) {
@@ -76,9 +68,23 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 	return slices.Clone(s.values)
 }
 
-// solveTree returns the least cost of the tree of v under the present values of its separator, if that cost is less than below. If not, it
-// returns a lower bound of the least cost that is at least below. It remembers the result, exact or not, by the values of the separator. If
-// the search stops, the result means nothing.
+// boundOfTrees returns a lower bound of the cost of an assignment: the functions without variables and the bound of each tree.
+func (s *Search) boundOfTrees() int64 {
+	sum := int64(0)
+	for _, f := range s.functions {
+		if len(f.Scope) == 0 {
+			sum += f.Values[0]
+		}
+	}
+	for _, v := range s.roots {
+		sum += s.nodes[v].constant
+	}
+	return sum
+}
+
+// solveTree returns the least cost of the tree of v under the present values of its separator (the variables above on which the tree
+// depends), if that cost is less than below. If not, it returns a lower bound of the least cost that is at least below. It remembers the
+// result, exact or not, by the values of the separator. If the search stops, the result means nothing.
 func (s *Search) solveTree(v int, below int64) int64 {
 	remembered, key := s.lookUp(v)
 	isKnown := remembered != nil && remembered.key == key
@@ -142,7 +148,7 @@ func (s *Search) solveChildren(v, a, boundsStart int, cost, below int64, childCo
 }
 
 // assignTree sets s.values of the tree of v to an assignment of cost leastCost, the least cost of the tree under the present values of its
-// separator. It returns false if the search stops before.
+// separator, the variables above on which it depends. It returns false if the search stops before.
 func (s *Search) assignTree(v int, leastCost int64) bool {
 	// Find a value of v with that cost, and the least costs of the children's trees under it.
 	n, d := &s.nodes[v], s.dims[v]
@@ -182,14 +188,7 @@ func (s *Search) makeMemory() {
 	s.memory = make([][]entry, len(s.nodes))
 	var remembering []int // variables that have a table
 	for v := range s.nodes {
-		separator := s.nodes[v].separator // the parent is its last variable
-		k := len(separator)
-		if k == 0 {
-			continue
-		}
-		parent := &s.nodes[separator[k-1]]
-		comesAgain := len(parent.separator) != k-1 // v's separator has the parent and a part of the parent's separator
-		if comesAgain && s.separatorStates(v) < 1<<62 {
+		if s.comesAgain(v) && s.separatorStates(v) < 1<<62 { // a key is 1 more than the number of a combination
 			remembering = append(remembering, v)
 		}
 	}
@@ -202,6 +201,14 @@ func (s *Search) makeMemory() {
 		}
 		s.memory[v] = make([]entry, size)
 	}
+}
+
+// comesAgain reports whether the search may come to v several times with the same values of its separator: the separator, whose last
+// variable is the parent, does not have all of the parent's separator.
+func (s *Search) comesAgain(v int) bool {
+	separator := s.nodes[v].separator
+	k := len(separator)
+	return k > 0 && len(s.nodes[separator[k-1]].separator) != k-1
 }
 
 // separatorStates returns the number of combinations of values of a variable's separator.

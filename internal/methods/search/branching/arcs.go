@@ -18,7 +18,7 @@ func (s *mover) cheapestPartner(e *arc, a int32, movedToPartner, unary []int64, 
 	row := e.table[int(a)*d:][:d]
 	moved := s.movedOut(e, a) // the cost is row[b] − moved − movedToPartner[b]
 	leastCost = infiniteCost
-	if unary == nil {
+	if unary == nil { // two loops, so that neither tests this for each b
 		for _, b := range partners {
 			if c := row[b] - movedToPartner[b]; c < leastCost {
 				leastCost, partner = c, b
@@ -142,8 +142,8 @@ func (s *mover) removeTooCostly(x int32, values []int32) (remaining []int32, ok 
 	return remaining, true
 }
 
-// takeFromPartner moves unary costs of the second variable of arc id into the function. Afterwards s.gains[k] can be moved out of it to
-// values[k] of the first variable, for each k, without a cost below 0. Value b of the second variable gives
+// takeFromPartner moves unary costs of the second variable of arc id into the arc's function. Afterwards s.gains[k] can be moved out of
+// the function to values[k] of the first variable, for each k, without a cost below 0. Value b of the second variable gives
 // max_k (s.gains[k] − cost of the function at (values[k], b)), if that is above 0. The value that needs most is recorded as support of b,
 // since it will cost 0 with b.
 func (s *mover) takeFromPartner(id int32, values []int32) {
@@ -154,18 +154,18 @@ func (s *mover) takeFromPartner(id int32, values []int32) {
 		if unary == 0 || s.exceedsMaxMoved(reverse.movedCell+int(b)) {
 			continue
 		}
-		taken, support := int64(0), int32(-1)
+		loss, support := int64(0), int32(-1)
 		column := reverse.table[int(b)*dx:][:dx]
 		for k, a := range values {
-			if need := s.gains[k] - (column[a] - s.movedOut(e, a) - moved); need > taken {
-				taken, support = need, a
+			if need := s.gains[k] - (column[a] - s.movedOut(e, a) - moved); need > loss {
+				loss, support = need, a
 			}
 		}
 		s.work += int64(len(values))
 		if support >= 0 {
 			reverse.support[b] = support
-			s.set(reverse.movedCell+int(b), moved-taken)
-			s.set(vy.unaryCell+int(b), unary-taken)
+			s.set(reverse.movedCell+int(b), moved-loss)
+			s.set(vy.unaryCell+int(b), unary-loss)
 		}
 	}
 }

@@ -30,9 +30,10 @@ type decomposition struct {
 	tables      []minibuckets.Costs // nil: the costs are too large for mini-buckets
 }
 
-// decompose searches for the best assignment along the separators of the network at the root, for a share of the work so far. First it
-// makes larger mini-buckets, offers the assignment that they suggest, and takes their bound as s.provenBound. Each call continues the
-// search of the call before. It does nothing if several assignments are wanted, if the search is nodewise, or if the work has ended.
+// decompose searches for the best assignment along the separators of the network at the root: sets of variables whose values make parts of
+// the network independent. It takes a share of the work so far. First it makes larger mini-buckets, offers the assignment that they
+// suggest, and takes their bound as s.provenBound. Each call continues the search of the call before. It does nothing if several
+// assignments are wanted, if the solver is not to search along separators (isNodewise), or if the work has ended.
 func decompose(s *solver) {
 	if s.wantedCount > 1 || s.isNodewise || s.isOver() || len(s.open) == 0 {
 		return

@@ -174,11 +174,23 @@ func (s *eliminator) eliminateVariable(x int32, neighbours *neighbourSet) bool {
 		terms = s.termsOf(x, neighbours)
 	}
 
-	// Record the elimination, and deactivate x and its functions.
-	count := int(s.cells[s.eliminationCountCell])
+	s.recordElimination(el, functions)
+	switch neighbours.count {
+	case 2:
+		return s.addPairFunction(v, neighbours, terms)
+	case 3:
+		return s.addTripleFunction(v, neighbours, terms)
+	}
+	return true
+}
+
+// recordElimination puts an elimination in force: its variable is no longer open, and the functions of the variable are no longer active.
+// Entries of s.eliminations behind those in force were taken back, and are overwritten.
+func (s *eliminator) recordElimination(el elimination, functions []int32) {
+	count := int(s.cells[s.eliminationCountCell]) // in force so far
 	s.eliminations = append(s.eliminations[:count], el)
 	s.set(s.eliminationCountCell, int64(count+1))
-	s.set(v.stateCell, eliminated)
+	s.set(s.vars[el.x].stateCell, eliminated)
 	s.set(s.openCountCell, s.cells[s.openCountCell]-1)
 	for k, id := range functions {
 		if k < el.arcCount {
@@ -187,14 +199,6 @@ func (s *eliminator) eliminateVariable(x int32, neighbours *neighbourSet) bool {
 			s.set(s.wides[id].activeCell, 0)
 		}
 	}
-
-	switch neighbours.count {
-	case 2:
-		return s.addPairFunction(v, neighbours, terms)
-	case 3:
-		return s.addTripleFunction(v, neighbours, terms)
-	}
-	return true
 }
 
 // newElimination returns the elimination of x, and writes the numbers of x's active functions to s.eliminatedFunctions: arcs from x, then

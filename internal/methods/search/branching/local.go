@@ -72,7 +72,7 @@ func (s *solver) explore() {
 	if s.best == nil {
 		return
 	}
-	upperBefore, work := s.upperBound, s.work/s.exploreShare/(2*turns) // work of one perturb or searchNeighbourhoods
+	upperBefore, work := s.upperBound, s.work/s.exploreShare/(2*turns) // work: of one of the 2·turns searches below
 	for range turns {
 		s.perturb(work)
 		s.searchNeighbourhoods(work)
@@ -92,7 +92,7 @@ const maxPerturbed = 8
 // take random values, at most maxPerturbed of them. Then the variables around them take their cheapest values, one after the other. The
 // change is taken back if the assignment costs more than before it.
 func (s *finder) perturb(work int64) {
-	rng := rand.New(rand.NewPCG(uint64(s.work), 1))
+	rng := rand.New(rand.NewPCG(uint64(s.work), 1)) // a stream of its own: searchNeighbourhoods has stream 2
 	p := perturbation{finder: s, values: append([]int(nil), s.best...), queued: newQueue(len(s.vars))}
 	cost := s.costOfAll(p.values)
 	for workEnd := s.work + work; s.work < workEnd && !s.isOver(); {
@@ -182,7 +182,7 @@ const (
 // variables are free, and all others keep their values. The next neighbourhood has an eighth more free variables, and one, after a complete
 // search without a better assignment. It has an eighth less after an incomplete one (Shaw, CP 1998).
 func (s *solver) searchNeighbourhoods(work int64) {
-	rng := rand.New(rand.NewPCG(uint64(s.work), 2))
+	rng := rand.New(rand.NewPCG(uint64(s.work), 2)) // a stream of its own: perturb has stream 1
 	leafFloor, weights := s.leafFloor, slices.Clone(s.weights)
 	isFree := make([]bool, len(s.vars))
 	for workEnd := s.work + work; s.work < workEnd && !s.isOver(); {

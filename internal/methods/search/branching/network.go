@@ -135,7 +135,7 @@ type magnitudes struct {
 }
 
 // add records one more table, whose largest absolute cost is largest. It returns a bound of the rounding error of an entry of the tables'
-// sum, in units of 2^-50.
+// sum, in units of 2^-50: each of count additions is off by at most 2^-53 · sum, an eighth of such a unit of sum.
 func (m *magnitudes) add(largest float64) float64 {
 	m.sum, m.count = m.sum+largest, m.count+1
 	return m.sum * max(1, m.count/8)
@@ -290,13 +290,13 @@ func (m *merged) unit() (unit float64, forbidden int64) {
 // roundDown returns costs in units as integers that are not above the true costs, nor below 0. +Inf becomes forbidden. The costs have
 // rounding errors of at most a quarter of a unit (merged.unit), so a quarter is taken off before rounding down.
 func roundDown(costs []float64, unit float64, forbidden int64) []int64 {
-	out := make([]int64, len(costs))
+	rounded := make([]int64, len(costs))
 	for a, x := range costs {
 		if math.IsInf(x, 1) {
-			out[a] = forbidden
+			rounded[a] = forbidden
 		} else {
-			out[a] = max(0, int64(math.Floor(x/unit-0.25)))
+			rounded[a] = max(0, int64(math.Floor(x/unit-0.25)))
 		}
 	}
-	return out
+	return rounded
 }

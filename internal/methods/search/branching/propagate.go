@@ -40,9 +40,10 @@ func (s *propagator) isOver() bool {
 //
 //   - variables with one value left become assigned;
 //   - variables that lost values: the support of their neighbours is restored;
-//   - variables whose unary costs were raised from 0: their neighbours of lower rank get full support;
+//   - variables whose unary costs were raised from 0: their neighbours of lower rank get full support, which counts these costs;
 //   - if a unary cost may reach the gap between bound and upperBound: costly values are removed;
-//   - variables whose existential support is in doubt, and variables that may be eliminable.
+//   - variables whose existential support is in doubt: a value that costs 0 together with its functions;
+//   - variables that may be eliminable.
 //
 // It returns false on a conflict, and true when no work is left or isOver.
 func (s *eliminator) runQueues() bool {
@@ -67,7 +68,7 @@ func (s *eliminator) runQueues() bool {
 			if s.raisedCosts.count > 0 && s.lowerBound() == boundBefore {
 				fruitless++
 			}
-			if fruitless > len(s.vars) {
+			if fruitless > len(s.vars) { // once for each variable: look for no further support
 				s.doubtfulSupport.clear()
 			}
 		case s.maybeEliminable.count > 0:
@@ -83,8 +84,8 @@ func (s *eliminator) runQueues() bool {
 }
 
 // assignVariable assigns x its only value. Costs that its functions have with this value move to its neighbours: a function of two
-// variables becomes unary costs of the other one. A function of more variables is replaced once it has at most two open variables
-// (narrowWide). It returns false on a conflict, and does nothing if x is not open.
+// variables becomes unary costs of the other one. Functions of more variables: assignInWides. It returns false on a conflict, and does
+// nothing if x is not open.
 func (s *propagator) assignVariable(x int32) bool {
 	v := &s.vars[x]
 	if !s.isOpen(x) {
@@ -95,22 +96,24 @@ func (s *propagator) assignVariable(x int32) bool {
 	if !s.makeNodeConsistent(x) { // moves the unary cost of the value to the bound
 		return false
 	}
-	a := v.live[0]
-
-	// Functions of two variables.
+	a := v.live[0]                     // the only live value
 	for k := 0; k < len(v.arcs); k++ { // no range: functions may be added in the loop
 		id := v.arcs[k]
 		if !s.isActive(s.arcs[id].activeCell) {
 			continue
 		}
-		s.blamePairOnConflict(id)
+		s.blamePairOnConflict(id) // its weight rises if projectRow finds a conflict
 		if !s.projectRow(id, a) {
 			return false
 		}
 	}
+	return s.assignInWides(v)
+}
 
-	// Wide functions. They are replaced when they have at most two open variables left.
-	for k := 0; k < len(v.wides); k++ {
+// assignInWides counts one open variable less in the functions of more than two variables over v, which was assigned. A function with at
+// most two open variables left is replaced by a smaller one (narrowWide). It returns false on a conflict.
+func (s *propagator) assignInWides(v *variable) bool {
+	for k := 0; k < len(v.wides); k++ { // no range: functions may be added in the loop
 		id := v.wides[k]
 		w := &s.wides[id]
 		if !s.isActive(w.activeCell) {
@@ -119,7 +122,7 @@ func (s *propagator) assignVariable(x int32) bool {
 		s.set(w.openCountCell, s.cells[w.openCountCell]-1)
 		s.blameWideOnConflict(id)
 		for _, y := range w.scope {
-			s.enqueue(&s.maybeEliminable, y)
+			s.enqueue(&s.maybeEliminable, y) // y has a neighbour less
 		}
 		if s.cells[w.openCountCell] <= 2 && !s.narrowWide(w) {
 			return false
@@ -128,13 +131,13 @@ func (s *propagator) assignVariable(x int32) bool {
 	return true
 }
 
-// narrowWide replaces wide function w, of which at most two variables are open. What remains of it under the values of the other variables
-// is a function of two variables, unary costs, or a cost of the bound. It returns false on a conflict.
+// narrowWide replaces w, a function of more than two variables of which at most two are open. What remains of it under the values of its
+// assigned variables is a function of two variables, unary costs, or a constant that goes to the bound. It returns false on a conflict.
 func (s *propagator) narrowWide(w *wide) bool {
 	s.set(w.activeCell, 0) // no longer active
 
-	// Find the open variables. The values of the others select the part of the table that begins at baseIndex. Costs that were moved from
-	// the function to these values are no longer in it: fixedCost subtracts them.
+	// Find the open variables. The values of the assigned ones select the entries of the table that begin at baseIndex. Costs that were
+	// moved from the function to these values are no longer in it: fixedCost subtracts them.
 	var openPositions [2]int
 	openCount, baseIndex := 0, int32(0)
 	fixedCost := int64(0)
@@ -150,7 +153,7 @@ func (s *propagator) narrowWide(w *wide) bool {
 	}
 
 	switch openCount {
-	case 0: // a cost of the bound
+	case 0: // a constant
 		s.set(s.boundCell, s.lowerBound()+fixedCost+w.table[baseIndex])
 		return s.lowerBound() < s.upperBound
 	case 1: // unary costs
@@ -207,7 +210,7 @@ func (s *propagator) addToPair(x, y int32, cost func(a, b int32) int64) bool {
 	return s.giveSupport(int32(id)) && s.giveSupport(int32(id+1))
 }
 
-// activeArc returns the active arc from x to y that was made last, or −1.
+// activeArc returns the active arc from x to y that was made last, or −1. An arc from x to y is a function of the two, seen from x.
 func (s *propagator) activeArc(x, y int32) int32 {
 	arcs := s.vars[x].arcs
 	for k := len(arcs) - 1; k >= 0; k-- {
@@ -299,8 +302,8 @@ func (s *propagator) lowestRanked(w *wide) int {
 }
 
 // supportLowerRanks gives y's neighbours of lower rank full support, which counts the unary costs of y, since such a cost has risen. It
-// queues y and its neighbours of higher rank in doubtfulSupport: the rise may have ended their existential support. It returns false on a
-// conflict, and does nothing if y is not open.
+// queues y and its neighbours of higher rank in doubtfulSupport: the rise may have ended their existential support, a value that costs 0
+// together with its functions. It returns false on a conflict, and does nothing if y is not open.
 func (s *propagator) supportLowerRanks(y int32) bool {
 	v := &s.vars[y]
 	if !s.isOpen(y) {
@@ -352,7 +355,7 @@ func (s *propagator) seekExistentialSupport(x int32) bool {
 			}
 		}
 	}
-	if leastCost <= min(s.gap()>>12, s.smallRise) {
+	if leastCost <= min(s.gap()>>12, s.smallRise) { // at most 1/4096 of the way to upperBound: not worth the work
 		return true
 	}
 	return s.takeFullSupport(x)
@@ -391,33 +394,20 @@ func (s *propagator) takeFullSupport(x int32) bool {
 
 // costWithFunctions returns the cost of value a of x with its functions: the unary cost of a plus, for each function, the least cost of the
 // function with a, unary costs of the function's other variables included. It counts the functions of two variables whose other variable
-// has a lower rank, and all functions of more variables. The cheapest values of the other variables are recorded as supports of a. It
-// returns early, with a part of the cost, once that reaches limit.
+// has a lower rank, and all functions of more variables (wide). The cheapest values of the other variables are recorded as supports of a.
+// It returns early, with a part of the cost, once that reaches limit.
 func (s *propagator) costWithFunctions(x, a int32, limit int64) int64 {
 	v := &s.vars[x]
 	cost := s.unaryCost(v, a)
-
-	// Functions of two variables.
 	for _, id := range v.arcs {
-		e, reverse := &s.arcs[id], &s.arcs[reverseOf(id)]
-		y := e.to
-		if !s.isActive(e.activeCell) || s.vars[y].rank > v.rank {
+		e := &s.arcs[id]
+		if !s.isActive(e.activeCell) || s.vars[e.to].rank > v.rank {
 			continue
 		}
-		d := s.vars[y].domainSize
-		movedToPartner, unary := s.cells[reverse.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d] // by value of y
-		b := e.support[a]
-		if unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedToPartner[b] == s.movedOut(e, a) {
-			continue // b still costs 0 with a
-		}
-		leastCost, partner := s.cheapestPartner(e, a, movedToPartner, unary, s.liveValues(y))
-		e.support[a] = partner
-		if cost += leastCost; cost >= limit {
+		if cost += s.costWithPartner(id, a); cost >= limit {
 			return cost
 		}
 	}
-
-	// Wide functions.
 	for _, id := range v.wides {
 		w := &s.wides[id]
 		if !s.isActive(w.activeCell) {
@@ -434,4 +424,20 @@ func (s *propagator) costWithFunctions(x, a int32, limit int64) int64 {
 		}
 	}
 	return cost
+}
+
+// costWithPartner returns the least cost of value a of the first variable of arc id, a function of two variables, with a value of the
+// second one: the cost of the function plus the unary cost of the second value, which becomes the support of a.
+func (s *propagator) costWithPartner(id, a int32) int64 {
+	e, reverse := &s.arcs[id], &s.arcs[reverseOf(id)]
+	y := e.to
+	d := s.vars[y].domainSize
+	movedToPartner, unary := s.cells[reverse.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d] // by value of y
+	b := e.support[a]
+	if unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedToPartner[b] == s.movedOut(e, a) {
+		return 0 // b still costs 0 with a
+	}
+	leastCost, partner := s.cheapestPartner(e, a, movedToPartner, unary, s.liveValues(y))
+	e.support[a] = partner
+	return leastCost
 }

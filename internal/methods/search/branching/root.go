@@ -46,28 +46,39 @@ func (s *solver) passMessages() bool {
 			lastSearchWork = s.work
 		}
 
-		// One sweep over all variables.
 		isUp, isFirst := k%2 == 0, k == 0
-		for i := range s.order {
-			x := s.order[i]
-			if !isUp {
-				x = s.order[len(s.order)-1-i]
-			}
-			if s.isOver() {
-				return true
-			}
-			if !s.passMessagesOf(x, isUp, isFirst) {
-				return false
-			}
+		if !s.sweep(isUp, isFirst) {
+			return false
+		}
+		if s.stopped { // in the middle of the sweep
+			return true
 		}
 		s.trail = s.trail[:0] // nothing of the root is taken back
 
 		if k%roundEvery == roundEvery-1 {
 			s.offerRounded()
 		}
-		// End when a sweep raises the bound by a small part of the rise so far, or of the gap to the best assignment.
+		// End when a sweep raises the bound by a small part of the rise so far, or of the gap to the best assignment: from the 6th sweep on.
 		if rise := s.lowerBound() - boundBefore; k > 4 && rise <= min(s.lowerBound()-startBound, s.gap())/slowestRise {
 			break
+		}
+	}
+	return true
+}
+
+// sweep passes the messages of all variables, in the order of ranks if isUp is set, else in the reverse of it. It ends early, and sets
+// s.stopped, when the work or the context has ended. It returns false on a conflict.
+func (s *propagator) sweep(isUp, isFirst bool) bool {
+	for i := range s.order {
+		x := s.order[i]
+		if !isUp {
+			x = s.order[len(s.order)-1-i]
+		}
+		if s.isOver() {
+			return true
+		}
+		if !s.passMessagesOf(x, isUp, isFirst) {
+			return false
 		}
 	}
 	return true
@@ -110,8 +121,8 @@ func runWithoutTrace(s *solver, f func() bool) bool {
 }
 
 // passMessagesOf makes the step of a sweep of message passing for variable x. First it moves costs from functions to x. Then it moves an
-// equal share of the unary costs of x to each function with variables that come later in the sweep. Unary costs are divided into shares
-// parts. isUp is set if the sweep goes to higher ranks, isFirst for the first sweep. It returns false on a conflict.
+// equal share of the unary costs of x to each function with variables that come later in the sweep. isUp is set if the sweep goes to higher
+// ranks, isFirst for the first sweep. It returns false on a conflict.
 func (s *propagator) passMessagesOf(x int32, isUp, isFirst bool) bool {
 	if !s.isOpen(x) {
 		return true
@@ -128,9 +139,10 @@ func (s *propagator) passMessagesOf(x int32, isUp, isFirst bool) bool {
 
 // takeMessages moves costs from functions to x: each value of x gets its least cost in the function (simple support). In the first sweep it
 // takes from all functions of x. Later it takes from the functions with variables that came before x in the sweep; the other functions
-// have nothing to give, since the sweep before has taken it. shares is the number of functions with variables of lower rank, or that of
-// functions with variables of higher rank if it is larger. A function of more than two variables may count in both numbers. ok is false on
-// a conflict.
+// have nothing to give, since the sweep before has taken it.
+//
+// shares is the larger of two numbers: of functions with variables of lower rank, and of functions with variables of higher rank. A
+// function of more than two variables may count in each of them. ok is false on a conflict.
 func (s *propagator) takeMessages(x int32, isUp, isFirst bool) (shares int64, ok bool) {
 	v := &s.vars[x]
 	downCount, upCount := int64(0), int64(0) // functions with variables of lower rank, and of higher rank
@@ -235,16 +247,14 @@ func (s *finder) offerRounded() {
 	}
 }
 
-// cheapestGivenRanked returns the live value of x with the least cost. The open variables of lower rank than x if areLower is set, else
-// those of higher rank, have values in s.values. The cost of a value of x is its unary cost and its costs in the functions whose other open
-// variables are all among these. Each cost is a table entry less what was moved from the function to the value of x (movedCell). Of equal
-// values it is the first one.
+// cheapestGivenRanked returns the live value of x with the least cost, the first one of equal ones. It is given s.values of the open
+// variables of lower rank than x if areLower is set, else of those of higher rank. The cost of a value of x is its unary cost and its costs
+// in the functions whose other open variables all have such values. A cost in a function is a table entry less what was moved from the
+// function to the value of x; what was moved to values of other variables is the same for all values of x.
 func (s *finder) cheapestGivenRanked(x int32, areLower bool) int {
 	v := &s.vars[x]
-	costs := s.valueCosts[:v.domainSize]
+	costs := s.valueCosts[:v.domainSize] // by value of x
 	copy(costs, s.cells[v.unaryCell:])
-
-	// Functions of two variables.
 	for _, id := range v.arcs {
 		e := &s.arcs[id]
 		if isLower := s.vars[e.to].rank < v.rank; !s.isActive(e.activeCell) || isLower != areLower {
@@ -256,27 +266,13 @@ func (s *finder) cheapestGivenRanked(x int32, areLower bool) int {
 		}
 		s.work += int64(v.domainSize)
 	}
-
-	// Wide functions.
-	for _, id := range v.wides {
+	for _, id := range v.wides { // functions of more than two variables
 		w := &s.wides[id]
 		leadsDown, leadsUp := s.openRanksAround(w, v.rank)
 		lacksValues := areLower && leadsUp || !areLower && leadsDown // some open variable of w has no value in s.values
-		if !s.isActive(w.activeCell) || lacksValues {
-			continue
+		if s.isActive(w.activeCell) && !lacksValues {
+			s.addWideCosts(w, x, costs)
 		}
-		index, stride, movedCell := 0, 0, 0 // index of value 0 of x in the table, stride and first cell of x
-		for i, y := range w.scope {
-			if y == x {
-				stride, movedCell = int(w.strides[i]), w.movedCells[i]
-			} else {
-				index += s.values[y] * int(w.strides[i])
-			}
-		}
-		for a := range costs {
-			costs[a] += w.table[index+a*stride] - s.cells[movedCell+a]
-		}
-		s.work += int64(v.domainSize)
 	}
 
 	best := -1
@@ -286,6 +282,23 @@ func (s *finder) cheapestGivenRanked(x int32, areLower bool) int {
 		}
 	}
 	return best
+}
+
+// addWideCosts adds to costs, for each value of x, the entry of w's table at that value and s.values of the other variables. It subtracts
+// what was moved from w to the value of x.
+func (s *finder) addWideCosts(w *wide, x int32, costs []int64) {
+	index, stride, movedCell := 0, 0, 0 // index of value 0 of x in the table, stride and first cell of x
+	for i, y := range w.scope {
+		if y == x {
+			stride, movedCell = int(w.strides[i]), w.movedCells[i]
+		} else {
+			index += s.values[y] * int(w.strides[i])
+		}
+	}
+	for a := range costs {
+		costs[a] += w.table[index+a*stride] - s.cells[movedCell+a]
+	}
+	s.work += int64(len(costs))
 }
 
 // openRanksAround reports whether w, a function of more than two variables, has open variables of lower rank than the given one, and

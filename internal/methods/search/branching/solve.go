@@ -61,15 +61,7 @@ func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 // searchAndReport searches the open nodes, and returns the assignments found with a bound of all others.
 func (s *solver) searchAndReport() *Result {
 	s.searchOpenNodes()
-
-	// lower bounds the cost of every assignment that may be better than those found: in open nodes and in leaves.
-	lower := min(s.upperBound, s.leafFloor)
-	for _, n := range s.open {
-		lower = min(lower, n.bound)
-	}
-	lower = max(lower, min(s.provenBound, s.upperBound))
-
-	// lower is in units; Bound and Cost are in nats.
+	lower := s.boundOfUnfound() // in units; Bound and Cost are in nats
 	r := &Result{Values: s.best, Cost: s.bestNats, Bound: s.base + float64(lower)*s.unit, Proved: lower >= s.bestCost, Stats: s.stats}
 	r.Stats.Work = s.work
 	if lower >= s.forbidden { // no other assignment is allowed
@@ -94,6 +86,16 @@ func (s *solver) searchAndReport() *Result {
 	return r
 }
 
+// boundOfUnfound returns a lower bound of the cost of every assignment that may be better than those found, at most upperBound. Such an
+// assignment is in an open node or in a leaf (leafFloor). The search along separators has another bound for all of them (provenBound).
+func (s *solver) boundOfUnfound() int64 {
+	lower := min(s.upperBound, s.leafFloor)
+	for _, n := range s.open {
+		lower = min(lower, n.bound)
+	}
+	return max(lower, min(s.provenBound, s.upperBound))
+}
+
 // openRoot propagates at the root and makes it the first open node. No node is open if that alone shows that no assignment is better than
 // the best one so far.
 func (s *solver) openRoot() {
@@ -114,7 +116,7 @@ func (s *solver) searchOpenNodes() {
 			s.explore()
 			workBefore := s.work
 			decompose(s)
-			s.exploredWork += s.work - workBefore // only the work of other kinds has to double
+			s.exploredWork += s.work - workBefore // the work of decompose does not count until the next time
 		}
 		next := s.open[0]
 		if max(next.bound, s.provenBound) >= s.upperBound { // no open node has a better assignment
@@ -124,7 +126,7 @@ func (s *solver) searchOpenNodes() {
 		heap.Pop(&s.open)
 		s.openBytes -= next.bytes()
 		s.diveFrom(next, s.backtrackLimit)
-		// Longer dives if many nodes are restored ones, shorter ones if few are.
+		// Decisions that are made again (Restored) are wasted: dives get longer from a tenth of the nodes on, shorter below a twentieth.
 		switch {
 		case s.stats.Restored > s.stats.Nodes/10 && s.backtrackLimit < maxDive:
 			s.backtrackLimit *= 2
@@ -139,7 +141,7 @@ func (s *solver) searchOpenNodes() {
 // conflict.
 func (s *solver) makeRootConsistent() bool {
 	// Queue all variables.
-	s.smallRise = s.largestCost() >> 10 // a rise of the bound below a thousandth of that is not worth more work
+	s.smallRise = s.largestCost() >> 10 // a rise of the bound by up to 1/1024 of that is not worth more work
 	for x := range s.vars {
 		if !s.makeNodeConsistent(int32(x)) {
 			return false
@@ -306,58 +308,76 @@ func (s *solver) searchDepthFirst(
 	path []decision, limit, workEnd int64, addUnsearched func(path []decision, bound int64),
 ) (isComplete bool) {
 	depth := len(s.marks)
-	undecided := s.openDecisions[:0] // decisions whose opposites are not searched, the last one at the end
-	backtracksLeft, isConsistent := limit, true
-	for addUnsearched != nil || !s.stopped && s.work <= workEnd {
-		if isConsistent {
-			switch {
-			case s.stopped:
-				addUnsearched(path, s.lowerBound())
-			case s.cells[s.openCountCell] == 0:
-				s.takeLeaf()
-			default: // go down
-				first, opposite := s.chooseDecision()
-				undecided = append(undecided, openDecision{len(path), s.lowerBound(), opposite})
-				path = append(path, first)
-				s.push()
-				s.stats.Nodes++
-				isConsistent = s.apply(first) && s.propagate()
+	t := depthFirst{solver: s, path: path, undecided: s.openDecisions[:0], backtracksLeft: limit, addUnsearched: addUnsearched}
+	isToSearch, isOver := true, false // isToSearch: the present node is consistent, and was not searched
+	for !isOver && (addUnsearched != nil || !s.stopped && s.work <= workEnd) {
+		if isToSearch {
+			if isLeaf := s.cells[s.openCountCell] == 0; !isLeaf && !s.stopped {
+				isToSearch = t.goDown()
 				continue
 			}
-			isConsistent = false // nothing is left to search below this node
+			if s.stopped { // with addUnsearched, since the loop has ended without it
+				addUnsearched(t.path, s.lowerBound())
+			} else {
+				s.takeLeaf()
+			}
 		}
-
-		// Go back to the last decision and take its opposite.
-		if len(undecided) == 0 {
+		if len(t.undecided) == 0 {
 			isComplete = true
 			break
 		}
-		s.stats.Backtracks++
-		backtracksLeft--
-		last := undecided[len(undecided)-1]
-		undecided = undecided[:len(undecided)-1]
-		s.pop()
-		path = append(path[:last.pathLength], last.opposite)
-		s.lastConflict = last.opposite.x
-		if last.bound >= s.upperBound { // a better assignment was found since the decision: the opposite needs no search
-			continue // isConsistent is false, so it goes back further
-		}
-		hasMemory := addUnsearched == nil || s.openBytes < s.openBytesLimit
-		if s.stopped || backtracksLeft < 0 && hasMemory {
-			if addUnsearched == nil {
-				break
-			}
-			addUnsearched(path, last.bound)
-			continue
-		}
-		s.stats.Nodes++
-		isConsistent = s.apply(last.opposite) && s.propagate()
+		isToSearch, isOver = t.goBack()
 	}
-	s.path, s.openDecisions = path, undecided
+	s.path, s.openDecisions = t.path, t.undecided // buffers of the next search
 	for len(s.marks) > depth {
 		s.pop()
 	}
 	return isComplete
+}
+
+// depthFirst is a search of searchDepthFirst.
+type depthFirst struct {
+	*solver
+	path           []decision     // to the present node
+	undecided      []openDecision // the decisions of path whose opposites are not searched
+	backtracksLeft int64          // below 0: no further nodes are searched
+	addUnsearched  func(path []decision, bound int64)
+}
+
+// goDown makes a decision at the present node. It returns false on a conflict.
+func (t *depthFirst) goDown() bool {
+	first, opposite := t.chooseDecision()
+	t.undecided = append(t.undecided, openDecision{len(t.path), t.lowerBound(), opposite})
+	t.path = append(t.path, first)
+	t.push()
+	t.stats.Nodes++
+	return t.apply(first) && t.propagate()
+}
+
+// goBack takes back the last decision of undecided and what came after it, and goes to the node of its opposite. isToSearch is false if
+// nothing below that node costs less than upperBound, or if it was handed to addUnsearched. isOver is true if the node should be handed
+// over, but addUnsearched is nil.
+func (t *depthFirst) goBack() (isToSearch, isOver bool) {
+	t.stats.Backtracks++
+	t.backtracksLeft--
+	last := t.undecided[len(t.undecided)-1]
+	t.undecided = t.undecided[:len(t.undecided)-1]
+	t.pop()
+	t.path = append(t.path[:last.pathLength], last.opposite)
+	t.lastConflict = last.opposite.x
+	if last.bound >= t.upperBound { // a better assignment was found since the decision
+		return false, false
+	}
+	hasMemory := t.addUnsearched == nil || t.openBytes < t.openBytesLimit
+	if t.stopped || t.backtracksLeft < 0 && hasMemory {
+		if t.addUnsearched == nil {
+			return false, true
+		}
+		t.addUnsearched(t.path, last.bound)
+		return false, false
+	}
+	t.stats.Nodes++
+	return t.apply(last.opposite) && t.propagate(), false
 }
 
 // addOpenNode adds the node that the decisions of path lead to, with its bound, to the open nodes. It copies path.
@@ -436,8 +456,9 @@ func (s *finder) costOfAll(values []int) int64 {
 const fewValues = 10
 
 // chooseDecision returns a decision about an open variable, and its opposite. The variable is that of the last conflict if it is open,
-// else chooseVariable chooses it. If it has at most fewValues values, the decision is to keep one: the value with existential support if
-// that costs 0, else the first one of unary cost 0. If it has more values, the decision is to keep the cheaper half of them.
+// else chooseVariable chooses it. If it has at most fewValues values, the decision is to keep one: the value that had existential support
+// last (it cost 0 together with its functions) if its unary cost is 0, else the first value of unary cost 0. If the variable has more
+// values, the decision is to keep the cheaper half of them.
 func (s *solver) chooseDecision() (first, opposite decision) {
 	x := s.lastConflict // its variable
 	if x < 0 || !s.isOpen(x) {

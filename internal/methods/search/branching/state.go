@@ -215,33 +215,44 @@ type queue struct {
 // newQueue returns an empty queue for ranks below n.
 func newQueue(n int) queue { return queue{words: make([]uint64, (n+63)/64)} }
 
-// newSolver returns a solver for the network before any decision. Costs are integers, in units (merged.unit), rounded down. s.base is the
-// constant of all assignments, in nats. Numbers that change with decisions are cells, so that a trail undoes them. isPossible is false if a
-// table forbids all combinations.
+// newSolver returns a solver for the network before any decision. Costs are integers, in units (merged.unit), rounded down. Numbers that
+// change with decisions are cells, so that a trail undoes them. isPossible is false if a table forbids all combinations.
 func newSolver(ctx context.Context, n *Network) (s *solver, isPossible bool) {
 	m, isPossible := n.merge()
 	if !isPossible {
 		return nil, false
 	}
-
-	// Units, bounds and cells.
 	s = &solver{lastConflict: -1, exploreShare: firstShare, freeCount: firstFreed}
-	s.bestNats = math.Inf(1)
 	s.ctx, s.net = ctx, n
+	s.initBounds(m)
+	s.addFunctions(m)
+	s.makeBuffers()
+	s.numberVariables()
+	return s, true
+}
+
+// initBounds sets the unit of costs and s.base, the cost of every assignment beside the tables in nats. It makes the cells of the whole
+// network: its bound and its counts.
+func (s *solver) initBounds(m *merged) {
 	s.unit, s.forbidden = m.unit()
 	constant := m.constant.Value()
-	s.base = constant - (m.roundingError+math.Abs(constant))*0x1p-50 // less its rounding error: bounds stay below the true costs
+	// Less the rounding errors of the tables and of the constant, in units of 2^-50: so bounds stay below the true costs.
+	s.base = constant - (m.roundingError+math.Abs(constant))*0x1p-50
+	s.bestNats = math.Inf(1)
 	s.upperBound, s.bestCost = s.forbidden, s.forbidden
 	s.boundCell = s.newCells(1)
 	s.openCountCell = s.newCells(1)
 	s.eliminationCountCell = s.newCells(1)
 	s.highestCell = s.newCells(1)
-	s.cells[s.highestCell] = math.MaxInt64
-	s.cells[s.openCountCell] = int64(len(n.Domains))
+	s.cells[s.highestCell] = math.MaxInt64 // not known yet
+	s.cells[s.openCountCell] = int64(len(s.net.Domains))
+}
 
-	// Variables and functions.
-	s.vars = make([]variable, len(n.Domains))
-	for x, d := range n.Domains {
+// addFunctions makes the variables of the network with their unary costs, and its functions. Each function starts with a weight of 1, which
+// conflicts raise.
+func (s *solver) addFunctions(m *merged) {
+	s.vars = make([]variable, len(s.net.Domains))
+	for x, d := range s.net.Domains {
 		s.initVariable(x, d, m.unary[x])
 	}
 	for k := range m.pairs {
@@ -253,24 +264,21 @@ func newSolver(ctx context.Context, n *Network) (s *solver, isPossible bool) {
 		s.addWide(&m.wide[k])
 	}
 	s.networkWides = len(s.wides)
+	s.weights = slices.Repeat([]int64{1}, s.networkPairs+s.networkWides+1) // the last one is for functions that the search makes
+}
 
-	// Weights of conflicts, queues and scratch.
-	s.weights = make([]int64, s.networkPairs+s.networkWides+1) // the last one is for functions that the search makes
-	for k := range s.weights {
-		s.weights[k] = 1
-	}
+// makeBuffers makes the queues of propagation, and buffers for the largest domain.
+func (s *solver) makeBuffers() {
 	for _, q := range []*queue{&s.lostValues, &s.raisedCosts, &s.doubtfulSupport, &s.maybeEliminable} {
 		*q = newQueue(len(s.vars))
 	}
 	largest := 1
-	for _, d := range n.Domains {
+	for _, d := range s.net.Domains {
 		largest = max(largest, d)
 	}
 	s.gains, s.losses, s.valueCosts = make([]int64, largest), make([]int64, largest), make([]int64, largest)
 	s.gaining = make([]int32, largest)
 	s.values = make([]int, len(s.vars))
-	s.numberVariables()
-	return s, true
 }
 
 // initVariable makes variable x with d values, all of them live, and its unary costs, which are given in nats.
@@ -332,9 +340,9 @@ func (s *state) addPair(x, y int32, table []int64) {
 	}
 }
 
-// newPair adds the two arcs of a function of x and y, and returns the number of the arc from x. The arc from y has the next number. Each
-// arc has a table, which the caller fills, a support for each value, and a cell for the cost that was moved to each value. The entries of
-// s.arcs that pop has cut off are used again, with their buffers.
+// newPair adds the two arcs of a function of x and y: the function as it is seen from x, and from y. It returns the number of the arc from
+// x. The arc from y has the next number. Each arc has a table, which the caller fills, a support for each value, and a cell for the cost
+// that was moved to each value. The entries of s.arcs that pop has cut off are used again, with their buffers.
 func (s *state) newPair(x, y int32) int {
 	id := len(s.arcs)
 	if cap(s.arcs) < id+2 {

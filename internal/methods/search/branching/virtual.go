@@ -33,8 +33,9 @@ type virtual struct {
 	usedFunctions map[int32]bool // functions that the last direction goes through, as reasons; of two arcs the first one
 }
 
-// newVirtual returns a closure without struck values. theta is the cost up to which costs count as none. It begins at half of the largest
-// unary cost of an open variable, or at half of the gap between bound and best assignment if that is less.
+// newVirtual returns a closure, the values that arc consistency does not strike, with all values. theta is the cost up to which costs count
+// as none. It begins at half of the largest unary cost of an open variable, or at half of the gap between bound and best assignment if that
+// is less.
 func (s *solver) newVirtual() *virtual {
 	v := &virtual{propagator: &s.propagator, movesPerUnit: map[int]int64{}, unitsAsked: map[int]int64{}, usedFunctions: map[int32]bool{}}
 	n := 0 // number of values of all variables
@@ -67,9 +68,10 @@ func (v *virtual) strike(x, a, reason int32) bool {
 	return v.removeValue(x, a)
 }
 
-// findWipedOut computes the closure: it strikes values until each value left has a unary cost of at most theta, and costs at most theta in
-// each of its functions with some values left of the function's other variables. It returns the first variable that has no value left, or
-// −1 if there is none or the work has ended. At its end the state of the network is as before (pop); struckValues and strikeNumber remain.
+// findWipedOut computes the closure of the values under arc consistency, in which costs up to theta count as 0. It strikes values until
+// each value left has a unary cost of at most theta, and costs at most theta in each of its functions with some values left of the
+// function's other variables. It returns the first variable that has no value left, or −1 if there is none or the work has ended. At its
+// end the state of the network is as before (pop); struckValues and strikeNumber remain.
 func (v *virtual) findWipedOut() int32 {
 	for _, d := range v.struckValues {
 		v.strikeNumber[v.valueIndex(d.x, d.a)] = 0
@@ -77,20 +79,7 @@ func (v *virtual) findWipedOut() int32 {
 	v.struckValues = v.struckValues[:0]
 	v.push()
 	defer v.pop()
-
-	// Costs have moved in the functions of the last direction, so these are looked at even if their variables lose no values.
-	for reason := range v.usedFunctions {
-		if reason >= 0 {
-			e := &v.arcs[reason]
-			v.lostValues.insert(v.vars[e.from].rank)
-			v.lostValues.insert(v.vars[e.to].rank)
-		} else {
-			for _, x := range v.wides[wideReason(reason)].scope {
-				v.lostValues.insert(v.vars[x].rank)
-			}
-		}
-	}
-
+	v.queueUsedVariables()
 	for x := range v.vars {
 		if !v.strikeByOwnCost(int32(x)) {
 			return int32(x)
@@ -106,6 +95,23 @@ func (v *virtual) findWipedOut() int32 {
 		}
 	}
 	return -1
+}
+
+// queueUsedVariables queues the variables of v.usedFunctions, the functions in which the last rise of the bound has moved costs. The
+// closure has to look at them even if their variables lose no values. A number below 0 stands for a function of more than two variables
+// (wideReason), another one for an arc.
+func (v *virtual) queueUsedVariables() {
+	for reason := range v.usedFunctions {
+		if reason >= 0 {
+			e := &v.arcs[reason]
+			v.lostValues.insert(v.vars[e.from].rank)
+			v.lostValues.insert(v.vars[e.to].rank)
+		} else {
+			for _, x := range v.wides[wideReason(reason)].scope {
+				v.lostValues.insert(v.vars[x].rank)
+			}
+		}
+	}
 }
 
 // strikeByOwnCost strikes the values of x whose unary cost is above theta, if x is open. It returns false if x has no value left.
@@ -143,8 +149,9 @@ func (v *virtual) strikeNeighbours(y int32) int32 {
 	return -1
 }
 
-// strikePair strikes the values of the first variable of arc id that cost more than theta with every value left of the second one. A
-// value b with which a costs at most theta is recorded as support of a. strikePair returns false if the first variable has no value left.
+// strikePair strikes the values of the first variable of arc id, a function of two variables, that cost more than theta with every value
+// left of the second one. A value b with which a costs at most theta is recorded as support of a. strikePair returns false if the first
+// variable has no value left.
 //
 // The cost of a and b is the entry of the table minus what was moved out of the function to each of them: v.movedOut(e, a) to value a, and
 // movedToPartner[b] to value b.
@@ -192,9 +199,10 @@ func (v *virtual) strikeWide(id int32, i int) bool {
 	return true
 }
 
-// raiseAlong raises the bound by moving costs along the reasons why variable wipedOut has no value in the closure. findDirection computes
-// the moves: v.movesPerUnit[cell] is what a cell changes by for each unit of the rise. The rise, which raiseAlong returns, is the largest
-// one for which no cost falls below 0 and no cell exceeds maxMoved. Every value of wipedOut gets as much, and the bound takes it.
+// raiseAlong raises the bound by moving costs along the reasons why variable wipedOut has no value in the closure, the set of values that
+// were not struck. findDirection computes the moves: v.movesPerUnit[cell] is what a cell changes by for each unit of the rise. The rise,
+// which raiseAlong returns, is the largest one for which no cost falls below 0 and no cell exceeds maxMoved. Every value of wipedOut gets
+// as much, and the bound takes it.
 func (v *virtual) raiseAlong(wipedOut int32) int64 {
 	rise, ok := v.findDirection(wipedOut)
 	if !ok {
@@ -246,7 +254,7 @@ func (v *virtual) findDirection(wipedOut int32) (largestRise int64, ok bool) {
 		units := v.unitsNeeded[v.valueIndex(d.x, d.a)]
 		switch {
 		case units == 0: // nothing needs it
-		case units > 1<<30:
+		case units > 1<<30: // needs add up from value to value, and must not overflow
 			return 0, false
 		case d.reason == ownCost:
 			cell := v.vars[d.x].unaryCell + int(d.a)
@@ -307,8 +315,9 @@ func (v *virtual) addDemand(value, movedCell int, units int64) {
 }
 
 // demandFromPair moves the units of cost that the struck value d needs to it from the function of two variables that is the reason of its
-// strike (d.reason, an arc). So that no entry of the function falls below 0, values b of its other variable must give it as many units:
-// those that were struck before d and whose cost with d is at most theta.
+// strike (d.reason, an arc): with all values that were left of the other variable, d costs more than theta in it. So that no entry of the
+// function falls below 0, values b of its other variable must give it as many units: those that were struck before d and whose cost with d
+// is at most theta.
 //
 // v.movesPerUnit[cell] is what a cell changes by for each unit that the bound rises. v.strikeNumber numbers the struck values in their
 // order, from 1; it is 0 for values that are not struck.
@@ -329,8 +338,8 @@ func (v *virtual) demandFromPair(d struckValue, units int64) {
 }
 
 // demandFromWide moves the units of cost that the struck value d needs to it from the function of more than two variables that is the
-// reason of its strike. Each combination of values with d then loses the units. If it costs at most theta, its values have to give the
-// function as many units: the value that was struck first, before d, is asked for what the combination has not got from its values yet.
+// reason of its strike. Each combination of values with d then loses the units. If a combination costs at most theta, its values have to
+// give the function as many units: the value that was struck first, before d, is asked for what the combination has not got yet.
 //
 // v.unitsAsked[cell] is what a value was asked for before, v.movesPerUnit[cell] what a cell changes by for each unit that the bound rises.
 // v.strikeNumber numbers the struck values in their order, from 1; it is 0 for values that are not struck.
@@ -345,21 +354,21 @@ func (v *virtual) demandFromWide(d struckValue, units int64) {
 			return
 		}
 
-		// Find the position of the value struck first, and the units that all values were asked for.
-		giver, asked := -1, int64(0)
+		// Find the position of the value struck first, and the units that all values give already.
+		giver, unitsGiven := -1, int64(0)
 		firstNumber := ownNumber
 		for i, b := range tuple {
 			if i == ownPosition {
 				continue
 			}
-			asked += v.unitsAsked[w.movedCells[i]+int(b)]
+			unitsGiven += v.unitsAsked[w.movedCells[i]+int(b)]
 			if n := v.strikeNumber[v.valueIndex(w.scope[i], b)]; n > 0 && n < firstNumber {
 				giver, firstNumber = i, n
 			}
 		}
-		if giver >= 0 && asked < units {
+		if giver >= 0 && unitsGiven < units {
 			cell := w.movedCells[giver] + int(tuple[giver])
-			v.addDemand(v.valueIndex(w.scope[giver], tuple[giver]), cell, v.unitsAsked[cell]+units-asked)
+			v.addDemand(v.valueIndex(w.scope[giver], tuple[giver]), cell, v.unitsAsked[cell]+units-unitsGiven)
 		}
 	})
 }
@@ -377,10 +386,12 @@ const (
 	virtualLead    = 6
 )
 
-// raiseVirtually raises the bound by virtual arc consistency as long as that is worth its work, and propagates if the bound has risen.
-// Costs up to v.theta count as 0; theta is halved when the bound rises by little. A round ends when theta is too small or its share of
-// the work is spent. The rounds end with the first in which theta became small or the bound rose too little for the work. raiseVirtually
+// raiseVirtually raises the bound by virtual arc consistency as long as that is worth its work, and propagates if the bound has risen. It
 // returns false if no assignment is better than the best one so far.
+//
+// Costs up to v.theta count as 0; theta is halved when the bound rises by at most theta/smallRiseShare. A round ends when theta is at most
+// 1/thetaFloor of the gap between bound and upperBound, or when it has taken 1/virtualShare of the work before it. The last round is one in
+// which theta became so small, or the bound rose by less than 1/virtualWorth of itself or of the gap.
 func (s *solver) raiseVirtually() bool {
 	v, startBound := s.newVirtual(), s.lowerBound()
 	for {
@@ -399,7 +410,7 @@ func (s *solver) raiseVirtually() bool {
 			}
 		}
 
-		isThetaSmall := s.work < workEnd // the loop ended before the work did
+		isThetaSmall := s.work < workEnd // the loop ended before the work did, unless the search was stopped
 		roundRise := s.lowerBound() - roundBound
 		isFruitless := roundRise < min(roundBound, s.upperBound-roundBound)/virtualWorth
 		if isThetaSmall || s.stopped || isFruitless {

@@ -24,7 +24,7 @@ const anyValue = -1
 func (s *mover) visitTuples(
 	w *wide, i int, only int32, unary unaryInclusion, visit func(tuple []int32, index int32, cost int64),
 ) {
-	// The combinations are the leaves of a tree with a level k for each position of the scope.
+	// The combinations are the leaves of a tree, which the loop walks depth first. It has a level k for each position of the scope.
 	var tuple [maxWideScope]int32     // by level: the present value
 	var next [maxWideScope]int32      // by level: number of the live value that comes next
 	var baseIndex [maxWideScope]int32 // by level: index in the table by the values of the levels before
