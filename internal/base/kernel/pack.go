@@ -135,56 +135,80 @@ func PackedColumns(n, depth int) int { return (n + Columns - 1) / Columns * Colu
 // panelStep = len(sum)·Columns.
 func PackColumns(v, from []float64, sum, columns []int) { active.packColumns(v, from, sum, columns) }
 
-// packColumns computes PackColumns with the loops of x, in the way that reads the places in their sequence: if columns are further apart
-// than values of the sum, panel by panel, else value by value of the sum for all panels.
+// packColumns computes PackColumns with the loops of x. Whole panels are packed in the way that reads from in its sequence: if columns are
+// further apart than values of the sum, panel by panel, else value by value of the sum for all panels.
 func (x loopSet) packColumns(v, from []float64, sum, columns []int) {
-	panelSize := len(sum) * Columns
 	inPanels := len(columns) &^ (Columns - 1) // columns in whole panels
+	whole := columns[:inPanels]
 	areColumnsApart := len(columns) > 1 && len(sum) > 1 && columns[1]-columns[0] > sum[1]-sum[0]
 	switch {
-	case areRuns(columns[:inPanels], Columns): // rows of a panel are copied as they are
-		for k, offset := range sum {
-			to, entries := v[k*Columns:], from[offset:]
-			for j := 0; j < inPanels; j += Columns {
-				*(*[Columns]float64)(to[j*len(sum):]) = *(*[Columns]float64)(entries[columns[j]:])
-			}
-		}
-	case areColumnsApart && len(sum) >= longSum && areRuns(sum, TileSide): // by tiles
-		inNoRun := sum[len(sum)&^(TileSide-1):]
-		for j := 0; j < inPanels; j += Columns {
-			to := v[j*len(sum):][:panelSize]
-			for i := 0; i < Columns; i += TileSide {
-				x.packFourRows(to[i:], from, Columns, (*[TileSide]int)(columns[j+i:]), sum)
-			}
-			to = to[(len(sum)-len(inNoRun))*Columns:]
-			for k, offset := range inNoRun {
-				gather((*[Columns]float64)(to[k*Columns:]), from[offset:], (*[Columns]int)(columns[j:]))
-			}
-		}
+	case areRuns(whole, Columns):
+		packColumnRuns(v, from, sum, whole)
+	case areColumnsApart && len(sum) >= longSum && areRuns(sum, TileSide):
+		x.packColumnTiles(v, from, sum, whole)
 	case areColumnsApart:
-		for j := 0; j < inPanels; j += Columns {
-			to := v[j*len(sum):][:panelSize]
-			for k, offset := range sum {
-				gather((*[Columns]float64)(to[k*Columns:]), from[offset:], (*[Columns]int)(columns[j:]))
-			}
-		}
+		packByPanel(v, from, sum, whole)
 	default:
-		for k, offset := range sum {
-			for j := 0; j < inPanels; j += Columns {
-				gather((*[Columns]float64)(v[j*len(sum)+k*Columns:]), from[offset:], (*[Columns]int)(columns[j:]))
-			}
-		}
+		packBySum(v, from, sum, whole)
 	}
 
-	// The last panel, if it is not whole.
 	if last := columns[inPanels:]; len(last) > 0 {
-		to := v[inPanels*len(sum):][:panelSize]
-		clear(to)
+		packLastPanel(v[inPanels*len(sum):][:len(sum)*Columns], from, sum, last)
+	}
+}
+
+// packColumnRuns packs panels whose columns are neighbours: each row of a panel is copied as it is.
+func packColumnRuns(v, from []float64, sum, columns []int) {
+	for k, offset := range sum {
+		to, entries := v[k*Columns:], from[offset:]
+		for j := 0; j < len(columns); j += Columns {
+			*(*[Columns]float64)(to[j*len(sum):]) = *(*[Columns]float64)(entries[columns[j]:])
+		}
+	}
+}
+
+// packColumnTiles packs panel by panel, in transposed tiles: for values of the sum that are in runs of TileSide neighbours. The last values,
+// fewer than a run, are gathered.
+func (x loopSet) packColumnTiles(v, from []float64, sum, columns []int) {
+	inTiles := len(sum) &^ (TileSide - 1)
+	for j := 0; j < len(columns); j += Columns {
+		to := v[j*len(sum):][:len(sum)*Columns]
+		for i := 0; i < Columns; i += TileSide {
+			x.packFourRows(to[i:], from, Columns, (*[TileSide]int)(columns[j+i:]), sum)
+		}
+		to = to[inTiles*Columns:]
+		for k, offset := range sum[inTiles:] {
+			gather((*[Columns]float64)(to[k*Columns:]), from[offset:], (*[Columns]int)(columns[j:]))
+		}
+	}
+}
+
+// packByPanel packs one panel after the other.
+func packByPanel(v, from []float64, sum, columns []int) {
+	for j := 0; j < len(columns); j += Columns {
+		to := v[j*len(sum):][:len(sum)*Columns]
 		for k, offset := range sum {
-			entries := from[offset:]
-			for i, column := range last {
-				to[k*Columns+i] = entries[column]
-			}
+			gather((*[Columns]float64)(to[k*Columns:]), from[offset:], (*[Columns]int)(columns[j:]))
+		}
+	}
+}
+
+// packBySum packs one value of the sum after the other, for all panels.
+func packBySum(v, from []float64, sum, columns []int) {
+	for k, offset := range sum {
+		for j := 0; j < len(columns); j += Columns {
+			gather((*[Columns]float64)(v[j*len(sum)+k*Columns:]), from[offset:], (*[Columns]int)(columns[j:]))
+		}
+	}
+}
+
+// packLastPanel packs a panel of fewer columns than Columns, and fills it with zeros.
+func packLastPanel(panel, from []float64, sum, columns []int) {
+	clear(panel)
+	for k, offset := range sum {
+		entries := from[offset:]
+		for i, column := range columns {
+			panel[k*Columns+i] = entries[column]
 		}
 	}
 }

@@ -115,11 +115,12 @@ type propagation struct {
 	queue     []int      // variables that have a value
 }
 
-// propagate returns the clauses from which unit propagation derives that a clause among positions is false, this one
-// included; nil if it derives no such thing. An empty clause is always false.
+// propagate returns clauses that contradict the observations: those from which unit propagation derives that one of them is false, with
+// that one. Unit propagation gives a variable its value if a clause has no other literal that could be true. positions are the clauses that
+// it uses. It returns nil if it finds no contradiction. An empty clause is always false.
 func propagate(variables int, clauses []literals, positions []int, observed []factorgraph.Observation) []int {
 	p := &propagation{clauses: clauses, falsify: make([][2][]int, variables), unrefuted: make([]int, len(clauses)),
-		value: slices.Repeat([]int8{-1}, variables), reason: slices.Repeat([]int{-1}, variables)}
+		value: slices.Repeat([]int8{-1}, variables), reason: slices.Repeat([]int{-1}, variables)} // −1: none
 
 	// Index the clauses by their literals: falsify[v][x] has the clauses in which x for variable v makes a literal false. unrefuted[j] is
 	// the number of literals of clause j that are not false yet.
@@ -147,7 +148,8 @@ func propagate(variables int, clauses []literals, positions []int, observed []fa
 		}
 	}
 
-	// Propagate the values: a clause without true literals is false, and one with a single literal left forces that to be true.
+	// Propagate the values. A clause whose literals are all false contradicts them. If one literal is left, forceLiteral makes it true and
+	// queues its variable, unless the literal is true already.
 	for k := 0; k < len(p.queue); k++ {
 		v := p.queue[k]
 		for _, j := range p.falsify[v][p.value[v]] {

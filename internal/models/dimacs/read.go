@@ -191,12 +191,10 @@ func (f *reader) checkShown() {
 	}
 }
 
-// model returns the formula as a factor graph of the shown variables: their weights other than 1 and 1, then the
-// clauses.
+// model returns the formula as a factor graph of the shown variables: their weights other than 1 and 1, then the clauses.
 func (f *reader) model() *factorgraph.Model {
-	// variables and their weights
 	m := &factorgraph.Model{Domains: make([]int, len(f.shown))}
-	weights, positions := f.weightsByVariable(), make([]int, f.variables)
+	weights, positions := f.weightsByVariable(), make([]int, f.variables) // of the variables of the file, in the model
 	for v, n := range f.shown {
 		m.Domains[v] = 2
 		m.Names = append(m.Names, strconv.Itoa(int(n)))
@@ -206,10 +204,17 @@ func (f *reader) model() *factorgraph.Model {
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: t})
 		}
 	}
+	f.addClauses(m, positions)
+	return m
+}
 
-	// clauses
-	m.Lines = make([]int, len(m.Factors), len(m.Factors)+len(f.lines))
-	entries := int64(0) // of tables
+// addClauses adds a factor for each clause that does not always hold. positions has the position in the model of each variable of the file.
+// If the clauses are those of the file (f.lines is not nil), m.Lines becomes the line of each factor, 0 for a weight.
+func (f *reader) addClauses(m *factorgraph.Model, positions []int) {
+	if f.lines != nil {
+		m.Lines = make([]int, len(m.Factors), len(m.Factors)+len(f.lines))
+	}
+	entries := int64(0) // of all tables of clauses
 	for j, literals := range f.eachClause() {
 		clause, isTautology := distinctLiterals(literals)
 		if isTautology {
@@ -233,10 +238,6 @@ func (f *reader) model() *factorgraph.Model {
 			m.Lines = append(m.Lines, f.lines[j])
 		}
 	}
-	if f.lines == nil {
-		m.Lines = nil
-	}
-	return m
 }
 
 // eachClause yields the position and the literals of each clause, as the file has them.
