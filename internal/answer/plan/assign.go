@@ -149,7 +149,7 @@ func (p planner) exactForAssignments(ctx context.Context, ask proposal.Ask) (*bt
 //     cancel. If there are no estimates either, it is the exact plan that is late.
 func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
 	// Wants and methods that leave no choice.
-	switch m := p.Method; {
+	switch m := p.Method; { // nil for methods exact and auto
 	case want.IsParametric():
 		return p.parametric(ctx, want)
 	case len(want.Joint) > 0:
@@ -160,39 +160,47 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 		return p.estimates(ctx, want)
 	}
 
-	// An exact plan. If only Z is wanted, some variables of the network may be summed out before (btn.Network.Summed).
-	exact := p
-	if summed := p.Conditioned.WithoutVanishingTerms(); summed != p.Conditioned && want.IsTotal() {
-		exact = p.withJob(p.OnSummedNetwork(summed))
-	}
-	found, err := exact.exactInTime(ctx, want)
-	if err == nil {
-		found.Summed = exact.Options.Summed
-		p.addCautions(found)
-		if flopLimit, ok := proposal.FitsDeadline(ctx, found.Plan); !ok && p.IsAuto() {
-			e := &found.Plan.Estimates[0]
-			err = fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %d parts, and the deadline is worth %.3g for each",
-				e.Cost.Flops, len(e.Parts), flopLimit)
-		}
-	}
-	mayHaveNoDigits := err == nil && found.MayCancel && !found.Summed
+	exact, err := p.exactTotal(ctx, want)
+	mayHaveNoDigits := err == nil && exact.MayCancel && !exact.Summed
 	if mayHaveNoDigits && p.IsAuto() {
-		return p.amongEstimates(ctx, want, found) // the estimates are the answer if all digits cancel
+		return p.amongEstimates(ctx, want, exact) // the estimates are the answer if all digits cancel
 	}
 	needsEstimates := p.IsAuto() && err != nil && fault.CodeOf(err) == fault.OverBudget
 	if !needsEstimates {
-		return found, err
+		return exact, err
 	}
 
-	// Estimates. Here found is nil, or an exact plan that is late.
+	// Estimates. Here exact is nil, or an exact plan that is late.
 	estimates, refused := p.estimates(ctx, want)
-	if refused != nil && found != nil && ctx.Err() == nil {
-		return found, nil
+	if refused != nil && exact != nil && ctx.Err() == nil {
+		return exact, nil // late is better than nothing
 	}
 	if refused == nil {
 		estimates.Warnings = slices.Insert(estimates.Warnings, 0, "the exact way does not fit: "+err.Error())
 	}
 	return estimates, refused
+}
+
+// exactTotal returns an exact plan for Z and marginals. If method auto is asked for and the plan does not fit the deadline, it returns the
+// plan with the error fault.OverBudget. If only Z is wanted, the plan may be for a network in which some variables are summed out
+// (btn.Network.Summed).
+func (p planner) exactTotal(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
+	onNetwork := p // the planner of the network that the plan is for
+	if summed := p.Conditioned.WithoutVanishingTerms(); summed != p.Conditioned && want.IsTotal() {
+		onNetwork = p.withJob(p.OnSummedNetwork(summed))
+	}
+	exact, err := onNetwork.exactInTime(ctx, want)
+	if err != nil {
+		return exact, err
+	}
+	exact.Summed = onNetwork.Options.Summed
+	p.addCautions(exact)
+	if flopLimit, ok := proposal.FitsDeadline(ctx, exact.Plan); !ok && p.IsAuto() {
+		e := &exact.Plan.Estimates[0]
+		return exact, fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %d parts, and the deadline is worth %.3g for each",
+			e.Cost.Flops, len(e.Parts), flopLimit)
+	}
+	return exact, nil
 }
 
 // exact returns the first proposal of methods.Exact, a plan for Z and for the marginals or the joint marginal that are wanted.

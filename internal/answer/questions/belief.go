@@ -124,34 +124,35 @@ const (
 	mostMissed = 1e-6    // beliefs that are missed by more contradict each other
 )
 
-// fit returns the distribution nearest to p whose marginals are the beliefs, by iterative proportional fitting (Deming and Stephan). p is
-// over the combinations of values of the believed variables. If there is no such distribution, why is the reason in words; otherwise it
-// is "". The likelihoods of f.belief are the factors by which fitting has multiplied the probability of each value of each variable, with
-// the largest factor of a variable scaled to 1.
+// fit returns the distribution nearest to p (in relative entropy) whose marginals are the beliefs, by iterative proportional fitting (Deming
+// and Stephan). p is over the combinations of values of the believed variables. If there is no such distribution, why is the reason in
+// words; otherwise it is "". The likelihoods of f.belief are the factors by which fitting has multiplied the probability of each value of
+// each variable, with the largest factor of a variable scaled to 1.
 func fit(p []float64, beliefs []factorgraph.Likelihood) (f fitted, why string) {
 	f.shares = append([]float64{}, p...)
 	f.belief = &query.Belief{Likelihoods: make([][]float64, len(beliefs))}
-	wanted := make([][]float64, len(beliefs)) // the believed marginals
+	believed := make([][]float64, len(beliefs)) // the marginals: the weights divided by their sum
 	for k, b := range beliefs {
 		sum := 0.0
 		for _, w := range b.Weights {
 			sum += w
 		}
-		wanted[k] = make([]float64, len(b.Weights))
+		believed[k] = make([]float64, len(b.Weights))
 		f.belief.Variables = append(f.belief.Variables, b.Var)
 		f.belief.Likelihoods[k] = make([]float64, len(b.Weights))
 		for x, w := range b.Weights {
-			wanted[k][x], f.belief.Likelihoods[k][x] = w/sum, 1
+			believed[k][x], f.belief.Likelihoods[k][x] = w/sum, 1
 		}
 	}
 
+	// Each round scales all of p once for each belief.
 	missed, roundLimit := math.Inf(1), min(maxRounds, maxScaled/(len(p)*len(beliefs)))
 	for missed > fittedTo && f.belief.Rounds < roundLimit {
 		f.belief.Rounds++
-		if why := f.fitRound(beliefs, wanted); why != "" {
+		if why := f.fitRound(beliefs, believed); why != "" {
 			return f, why
 		}
-		missed = f.largestMiss(beliefs, wanted)
+		missed = f.largestMiss(beliefs, believed)
 	}
 	f.belief.Missed = missed
 	if missed > mostMissed {

@@ -183,11 +183,12 @@ func (o Latent) drawNoise(r *rand.Rand, scale float64) float64 {
 	return o.Noise / scale * r.NormFloat64()
 }
 
-// pairModel returns a model with a table for every pair of variables.
+// pairModel returns a model with a table for every pair of variables. ln of the table of i and j is Σ_k λ_k v_k(i, x) v_k(j, y) and, if the
+// pair is sparse or there is noise, a coupling of the two.
 func (o Latent) pairModel(p *Planted) (*factorgraph.Model, error) {
 	n, d := o.Variables, p.Domain
-	count := n * (n - 1) / 2
-	b := newBuilder(slices.Repeat([]int{d}, n), n+count, n*d+count*d*d, n+2*count)
+	pairs := n * (n - 1) / 2
+	b := newBuilder(slices.Repeat([]int{d}, n), n+pairs, n*d+pairs*d*d, n+2*pairs) // factors, entries, variables in scopes
 	if o.Field != 0 {
 		for i := range n {
 			h := b.addTable(i)
@@ -197,33 +198,38 @@ func (o Latent) pairModel(p *Planted) (*factorgraph.Model, error) {
 		}
 	}
 
-	// ln of a table is Σ_k λ_k v_k(i, x) v_k(j, y), and, if the pair is sparse or there is noise, a coupling of the two
-	sparse := map[[2]int]float64{}
+	sparse := map[[2]int]float64{} // couplings, by pair
 	for _, c := range p.Sparse {
 		sparse[[2]int{c.I, c.J}] = c.Coupling
 	}
 	r := newStream(o.Seed, "noise of "+o.Family)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			extra := sparse[[2]int{i, j}] + o.drawNoise(r, math.Sqrt(float64(n)))
-			table := b.addTable(i, j)
-			for entry := range table {
-				x, y := entry/d, entry%d // values of i and j
-				ln := 0.0
-				for k, lambda := range p.Lambda {
-					ln += lambda * p.Vectors[k][i*d+x] * p.Vectors[k][j*d+y]
-				}
-				switch {
-				case o.Family == "potts" && x == y:
-					ln += extra
-				case o.Family != "potts": // spins ±1
-					ln += extra * float64((2*x-1)*(2*y-1))
-				}
-				table[entry] = math.Exp(ln)
-			}
+			coupling := sparse[[2]int{i, j}] + o.drawNoise(r, math.Sqrt(float64(n)))
+			o.fillPair(b.addTable(i, j), p, i, j, coupling)
 		}
 	}
 	return b.model(), nil
+}
+
+// fillPair fills in the table of the variables i and j. Potts variables are coupled where their values are the same, spins by the product
+// of their values ±1.
+func (o Latent) fillPair(table []float64, p *Planted, i, j int, coupling float64) {
+	d := p.Domain
+	for entry := range table {
+		x, y := entry/d, entry%d // values of i and j
+		ln := 0.0
+		for k, lambda := range p.Lambda {
+			ln += lambda * p.Vectors[k][i*d+x] * p.Vectors[k][j*d+y]
+		}
+		switch {
+		case o.Family == "potts" && x == y:
+			ln += coupling
+		case o.Family != "potts": // values 0 and 1 are the spins −1 and 1
+			ln += coupling * float64((2*x-1)*(2*y-1))
+		}
+		table[entry] = math.Exp(ln)
+	}
 }
 
 // tripleModel returns a model with a table for every three spins.
