@@ -79,13 +79,12 @@ func evaluateSequence(in Input, parts []partValue, isLast bool) *sequence {
 	s := newSequence(a, in.Sampling)
 	hasAll := true
 	for k := range a.Plan.Estimates {
-		// The values of the estimate's parts, or those that are there.
 		e := &a.Plan.Estimates[k]
 		values := parts[:len(e.Parts)]
 		parts = parts[len(e.Parts):]
-		if isLast && s.takesAnyParts(e) { // the rule makes an estimate of any of the parts
-			if some, arrived, ok := arrivedParts(e, values); ok {
-				e, values, hasAll = some, arrived, false
+		if isLast && s.takesAnyParts(e) {
+			if reduced, arrived, ok := arrivedParts(e, values); ok { // some values are missing
+				e, values, hasAll = reduced, arrived, false
 			}
 		}
 
@@ -134,16 +133,16 @@ func (g *sequence) add(r *estimate, isLast bool) {
 
 // arrivedParts returns a copy of an estimate that has only the parts whose values have arrived, and these values. ok is false if all values
 // or none have arrived.
-func arrivedParts(e *btn.Estimate, values []partValue) (some *btn.Estimate, arrived []partValue, ok bool) {
-	some = new(btn.Estimate)
-	*some = *e
-	some.Parts = nil
+func arrivedParts(e *btn.Estimate, values []partValue) (reduced *btn.Estimate, arrived []partValue, ok bool) {
+	reduced = new(btn.Estimate)
+	*reduced = *e
+	reduced.Parts = nil
 	for i := range values {
 		if values[i].hasArrived {
-			some.Parts, arrived = append(some.Parts, e.Parts[i]), append(arrived, values[i])
+			reduced.Parts, arrived = append(reduced.Parts, e.Parts[i]), append(arrived, values[i])
 		}
 	}
-	return some, arrived, len(arrived) > 0 && len(arrived) < len(values)
+	return reduced, arrived, len(arrived) > 0 && len(arrived) < len(values)
 }
 
 // isSettled reports whether no further estimate is needed: the best one has a known quality, or is complete, or ln Z and the marginals have
