@@ -38,13 +38,13 @@ func (p *pieceWriter) writeTensor(t tensor.Tensor) error {
 	switch t := t.(type) {
 	case *tensor.Dense:
 		if len(t.Data) > 0 {
-			p.beginTensor(3, KindDense, t.Shape)
+			p.beginTensor(3, KindDense, t.Shape) // three fields: kind, shape and data
 			p.encoded = codec.AppendFloats(codec.AppendText(p.encoded, "data"), t.Data)
 			return p.writer.WriteEncoded(p.encoded)
 		}
 	case *tensor.CP:
 		if len(t.Weights) > 0 && len(t.Vectors) > 0 {
-			p.beginTensor(4, KindCP, t.Shape)
+			p.beginTensor(4, KindCP, t.Shape) // four fields: kind, shape, weights and vectors
 			p.encoded = codec.AppendFloats(codec.AppendText(p.encoded, "weights"), t.Weights)
 			p.encoded = codec.AppendLists(codec.AppendText(p.encoded, "vectors"), t.Vectors)
 			return p.writer.WriteEncoded(p.encoded)

@@ -40,14 +40,15 @@ func (g *sequence) widenForLostPhases(s *judge.Statement) {
 // mostPieces is the largest number of phases of which all subsets are tried.
 const mostPieces = 12
 
-// isWeightOfPhases reports whether there is a set of phases without which ln Z would fall by gap/2 to 2·gap nats. If no set fits, the gap
-// is rather an error of the Bethe values, which shifts all phases together. p.Phases are the logarithms of the shares of Z of phases, and
-// *p.Together is that of their sum. One more phase stands for those that are not listed.
+// isWeightOfPhases reports whether there is a set of phases without which ln Z would fall by gap/2 to 2·gap nats. A phase is a part of all
+// assignments around one fixed point of belief propagation. If no set fits, the gap is rather an error of the values of belief propagation
+// (Bethe values), which shifts all phases together. p.Phases are the logarithms of the shares of Z of phases, and *p.Together is that of
+// their sum, which may include phases that are not listed: one more phase stands for all of these.
 func isWeightOfPhases(p *query.Propagation, gap float64) bool {
 	if !(gap > 0) {
 		return false
 	}
-	remaining := 1.0 // the share of Z of phases that are not listed, which mirror those that are
+	remaining := 1.0 // the share of Z of phases that are not listed
 	var shares []float64
 	for _, ln := range p.Phases[:min(len(p.Phases), mostPieces)] {
 		share := math.Exp(ln - *p.Together)

@@ -100,7 +100,7 @@ func (p planner) withJob(j *proposal.Job) planner {
 
 // assign chooses how one demand is answered: which parts provide what it wants. Usually net below is the planner's network, and conditioned
 // is net under the evidence. If likelihoods leave the range of float64, net is another network, which has them as tensors, and the planner
-// of that network chooses.
+// of that network chooses. That is not possible for a global method (IsGlobal), whose plan is for the complete network of all queries.
 func (p planner) assign(ctx context.Context, d btn.Demand) (*btn.Assignment, error) {
 	net, remaining, conditioned, err := p.Net.UnderEvidence(d.Evidence)
 	if wasSpread := net != p.Net; wasSpread && err == nil {
@@ -307,8 +307,8 @@ func (p planner) forSpreadNetwork(net *btn.Network) planner {
 }
 
 // addCautions marks an assignment with an exact plan as unsure, and adds warnings, if the answer may not be exact: if maps have rounded
-// the tensors of the network, or if its entries span more than float64 holds. The second does not matter if the plan keeps every term in
-// range or finds out what it has lost (KeepsRange).
+// the tensors of the network, or if its entries span more than float64 holds. A wide span does not matter if the plan keeps every
+// term in range or finds out what it has lost (KeepsRange).
 func (p planner) addCautions(a *btn.Assignment) {
 	if a.Plan == nil || !a.Plan.Exact() {
 		return

@@ -153,7 +153,7 @@ func valueOfCandidate(totals []aggregate.Total, p []float64, i int, utility [][]
 			sum += joint[t]
 		}
 		for t := range p {
-			if joint[t] > 0 {
+			if joint[t] > 0 { // P(t, c) ln(P(c | t)/P(c))
 				mutual += joint[t] * math.Log(totals[t].Marginals[i][c]/sum)
 			}
 		}

@@ -81,7 +81,7 @@ func (c *keyChecker) checkObject(t reflect.Type, path string, depth int) (goesOn
 		element, isField := fields[key]
 		if !isField && fields != nil {
 			for name := range fields {
-				if strings.EqualFold(name, key) {
+				if strings.EqualFold(name, key) { // encoding/json would take it for that field
 					return c.refuse(path, "the key %.80q is written %q", key, name)
 				}
 			}

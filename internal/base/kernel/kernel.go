@@ -75,12 +75,12 @@ func (s loopSet) rows() int {
 // agrees reports whether a set gives the bits of the loops in Go. It tries tiles of every number of rows, and one run, scalar product, copy
 // and product side by side, all of an irregular length. It takes some 30 µs.
 func (s loopSet) agrees() bool {
-	const n, depth = 37, 5
+	const n, depth = 37, 5 // columns, and values of the sum
 	v := make([]float64, depth*n)
 	for i := range v {
 		v[i] = 1/float64(i+3) - 0.01
 	}
-	at := []int{0, n, 2 * n, 3 * n, 4 * n}
+	at := []int{0, n, 2 * n, 3 * n, 4 * n} // v as a table of 5 rows
 	for rows := 1; rows <= s.rows(); rows++ {
 		var out [2][]float64 // of the loops in Go, and of s: each call adds to it or overwrites some of it
 		for i, x := range []loopSet{fused, s} {

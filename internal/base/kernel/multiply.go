@@ -24,7 +24,7 @@ func (p *Product) Multiply(c, a, b []float64, m, k, n int, transposedA, transpos
 		clear(c[:m*n])
 		return
 	}
-	p.prepare(m, k, n, transposedA, transposedB)
+	p.prepare(m, k, n, transposedA, transposedB) // all fields of p: places, and memory for a packed block of each operand
 	for j := 0; j < n; j += blockColumns {
 		columns := p.bColumns[j:min(j+blockColumns, n)]
 		for l := 0; l < k; l += blockSum {

@@ -80,7 +80,7 @@ func (x loopSet) packFourRows(to, from []float64, step int, rows *[TileSide]int,
 		}
 		tiles.Set(targets[:n], sources[:n], &targetRows, rows)
 		tiles.copy(x, to, from)
-		if sum = sum[n*TileSide:]; len(sum) >= TileSide {
+		if sum = sum[n*TileSide:]; len(sum) >= TileSide { // else to may end before
 			to = to[n*TileSide*step:]
 		}
 	}

@@ -65,7 +65,8 @@ func (x loopSet) panel(
 }
 
 // group computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j], or adds the sum unless isFirst is set, for the rows r of one group and n
-// columns j. V is given as to Panel. It takes whole panels of columns by tiles, and those left over by the way that is faster.
+// columns j. As for Panel, row k of V begins at v[vRows[k]], and its panels of Columns columns are panelStep entries apart. Whole panels are
+// computed by tiles, and the columns that are left over in the way that is faster.
 func (x loopSet) group(
 	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {

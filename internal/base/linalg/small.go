@@ -272,8 +272,8 @@ func (c *Cholesky) Solve(y []float64) ([]float64, error) {
 	}
 	x := mat.NewVecDense(c.n, nil)
 	_ = c.factor.SolveVecTo(x, mat.NewVecDense(c.n, scaledY)) // its only error is the condition number
-	out := x.RawVector().Data
-	return out, scaleBack(out, exp-c.exp)
+	solution := x.RawVector().Data                            // of the scaled system a·2^−c.exp·x = y·2^−exp
+	return solution, scaleBack(solution, exp-c.exp)
 }
 
 // LogDet returns ln of the determinant of the matrix.

@@ -45,7 +45,7 @@ func MeanOf(ln []float64) Mean {
 	n := float64(m.N)
 	mean := sum / n
 	m.Ln = top + math.Log(mean)
-	m.Effective = sum * sum / squares
+	m.Effective = sum * sum / squares // the number of equal weights that are worth as much
 	if m.N > 1 {
 		squaredDeviations := 0.0
 		for _, l := range ln {

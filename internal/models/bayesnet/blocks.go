@@ -121,7 +121,7 @@ func (s *source) forEachItem(e *field, do func(offset int, word string)) {
 		return
 	}
 	resume := s.offset
-	between := true // no item was read since the last comma or parenthesis: a comma here means that one is left out
+	isItemDue := true // no item was read since the last comma or parenthesis: a comma here means that one is left out
 	for s.offset = e.start; s.err == nil; {
 		c := s.peek()
 		offset := s.offset
@@ -130,17 +130,17 @@ func (s *source) forEachItem(e *field, do func(offset int, word string)) {
 		}
 		switch c {
 		case '(', ')':
-			between = c == '('
+			isItemDue = c == '('
 			s.offset++
 		case ',':
-			if between {
+			if isItemDue {
 				do(offset, "")
 			}
-			between = true
+			isItemDue = true
 			s.offset++
 		case '"':
 			do(offset, s.readName())
-			between = false
+			isItemDue = false
 		default:
 			word := s.readWord()
 			if word == "" {
@@ -148,7 +148,7 @@ func (s *source) forEachItem(e *field, do func(offset int, word string)) {
 				return
 			}
 			do(offset, word)
-			between = false
+			isItemDue = false
 		}
 	}
 	if s.err == nil {

@@ -131,7 +131,7 @@ func (p *network) readInterval() (string, bool) {
 		return "", false
 	}
 	text := p.text[p.offset:min(len(p.text), p.offset+mostInterval)]
-	length := 2 + strings.IndexAny(text[1:], "()[]{}\"")
+	length := 2 + strings.IndexAny(text[1:], "()[]{}\"") // with both brackets; 1 if there is no second one, 2 if nothing is between
 	if length < 3 || !strings.ContainsAny(text[length-1:length], ")[]") {
 		return "", false
 	}

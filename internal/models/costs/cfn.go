@@ -257,7 +257,7 @@ func (p *cfn) readCost(what string) float64 { return p.parseCost(p.readWord(what
 func (p *cfn) parseCost(word, what string) float64 {
 	sign, isInfinite := strings.CutSuffix(word, "inf")
 	isInfinite = isInfinite && (sign == "" || sign == "+" || sign == "-")
-	isMinimisation := p.sign > 0
+	isMinimisation := p.sign > 0 // sign is −1 if the largest value is sought: its negative is then the cost
 	switch {
 	case !isInfinite:
 		return p.sign * p.ParseNumber(word, what)

@@ -106,7 +106,7 @@ func (p *wcsp) readFunction(title string) {
 
 // readScope reads a scope of this many variables.
 func (p *wcsp) readScope(title string, order int) []int {
-	if order < 0 || order > len(p.domains) { // the negation of the least integer is negative
+	if order < 0 || order > len(p.domains) { // below 0: the caller negates a negative order, and the least integer has no negation
 		p.FailInput(uai.ErrModel, "%s: %d variables in the scope, there are %d", title, order, len(p.domains))
 	}
 	scope := []int{}

@@ -195,7 +195,7 @@ func Losses(m *factorgraph.Model) (list []string) {
 	for _, t := range w.tables {
 		for _, c := range t.Data {
 			back, err := strconv.ParseFloat(w.costText(c), 64)
-			if err == nil && !math.IsInf(c, 0) && math.Abs(back-c) > 1e-13*max(1, math.Abs(c)) {
+			if err == nil && !math.IsInf(c, 0) && math.Abs(back-c) > 1e-13*max(1, math.Abs(c)) { // beyond rounding
 				return append(list, fmt.Sprintf("entries are costs of %d decimals, −ln of the entries", w.decimals))
 			}
 		}
@@ -271,7 +271,7 @@ func legalWord(name, prefix string) string {
 		}
 		return r
 	}, name)
-	if looksNumeric(name) || strings.IndexByte("<>", name[0]) >= 0 {
+	if looksNumeric(name) || strings.IndexByte("<>", name[0]) >= 0 { // < and > begin bounds
 		return prefix + name
 	}
 	return name

@@ -28,7 +28,8 @@ func Write(w io.Writer, m *factorgraph.Model) error {
 	}
 	leading := leadingWeights(m)
 	for j, f := range m.Factors {
-		// weights, the first ones of their variable
+		// Weights, the first ones of their variable. A table of one variable with a single 0 could also be a clause of one literal: it is
+		// taken as weights only among the leading factors.
 		values, isClause := falsifyingValues(f.Table)
 		t, isDense := f.Table.(*tensor.Dense)
 		isFirstOfVariable := isDense && len(f.Scope) == 1 && weights[f.Scope[0]] == nil

@@ -63,7 +63,8 @@ func (b *builder) addTable(scope ...int) []float64 {
 	}
 	entries := b.data[start : start+size : start+size]
 	b.dense = append(b.dense, tensor.Dense{Shape: scopeAndShape[n : 2*n : 2*n], Data: entries})
-	b.factors = append(b.factors, factorgraph.Factor{Scope: scopeAndShape[:n:n], Table: &b.dense[len(b.dense)-1]})
+	table := &b.dense[len(b.dense)-1] // stays where it is, even if dense grows and moves
+	b.factors = append(b.factors, factorgraph.Factor{Scope: scopeAndShape[:n:n], Table: table})
 	return entries
 }
 

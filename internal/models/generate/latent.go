@@ -235,13 +235,13 @@ func (o Latent) fillPair(table []float64, p *Planted, i, j int, coupling float64
 // tripleModel returns a model with a table for every three spins.
 func (o Latent) tripleModel(p *Planted) (*factorgraph.Model, error) {
 	n := o.Variables
-	count := n * (n - 1) * (n - 2) / 6
-	b := newBuilder(slices.Repeat([]int{2}, n), n+count, 2*n+8*count, n+3*count)
+	triples := n * (n - 1) * (n - 2) / 6
+	b := newBuilder(slices.Repeat([]int{2}, n), n+triples, 2*n+8*triples, n+3*triples) // factors, entries, variables in scopes
 	for i := range n {
 		b.addField(i, p.Field[2*i+1])
 	}
 	r := newStream(o.Seed, "noise of "+o.Family)
-	groups := len(p.Vectors) // spin i is in group i % groups, and v(i, x) is its number there
+	groups := len(p.Vectors) // spin i is in group i % groups, and v(i, x) is its number there; a coupling depends on the three groups
 	v := func(i, x int) float64 { return p.Vectors[i%groups][2*i+x] }
 	for i := range n {
 		for j := i + 1; j < n; j++ {
@@ -260,7 +260,8 @@ func (o Latent) tripleModel(p *Planted) (*factorgraph.Model, error) {
 	return b.model(), nil
 }
 
-// setModel returns a model with a table for each set of spins.
+// setModel returns a model with a table for each set of spins: exp of a number that depends on how many spins are up (p.Counts), or a sum
+// of terms, one for each statistic k: Σ_k exp(λ_k Σ_i v_k(i, x_i)) over the spins i of the set. Each entry has its own noise.
 func (o Latent) setModel(p *Planted) (*factorgraph.Model, error) {
 	n, r := o.Variables, newStream(o.Seed, "noise of "+o.Family)
 	b := newSpins(n)
@@ -483,6 +484,7 @@ func (p *Planted) plantSets(o Latent, r *rand.Rand) error {
 		return nil
 	}
 	for range max(2, o.Rank) {
+		// addStatistic divides by n: λ is a quarter of the coupling
 		p.addStatistic(n, o.Coupling*float64(n)/4, func(int) float64 { return drawSign(r) })
 	}
 	return nil

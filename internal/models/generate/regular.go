@@ -46,7 +46,7 @@ func pairStubs(rng *rand.Rand, n, degree int) ([][2]int, bool) {
 		a, b := rng.IntN(len(stubs)), rng.IntN(len(stubs))
 		e := [2]int{min(stubs[a], stubs[b]), max(stubs[a], stubs[b])}
 		if e[0] == e[1] || taken[e] {
-			if refused++; refused > 100+len(stubs) && isStuck(stubs, taken) {
+			if refused++; refused > 100+len(stubs) && isStuck(stubs, taken) { // so many refusals are rare unless few stubs are left
 				return nil, false
 			}
 			continue

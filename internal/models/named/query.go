@@ -102,7 +102,7 @@ func (p *Pair) Target(l *factorgraph.Labels) (*query.Sensitivity, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := statement{value: string(p.Value), isNumber: true}.observedValue(l, v)
+	x, err := statement{value: string(p.Value), isNumber: true}.observedValue(l, v) // isNumber: digits may be a position
 	if err != nil {
 		return nil, err
 	}

@@ -87,9 +87,9 @@ func (a *x86) panel() {
 	for rows := 1; rows <= a.rows; rows++ {
 		a.label(fmt.Sprintf("rows%d", rows))
 		if rows <= a.wide {
-			a.tiles(rows, 2)
+			a.tiles(rows, 2) // two panels at a time
 		}
-		a.tiles(rows, 1)
+		a.tiles(rows, 1) // those that are left
 		a.instruct("VZEROUPPER")
 		a.instruct("RET")
 	}
@@ -140,14 +140,14 @@ func (a *x86) setSums(rows, panels int, name string) {
 // eachSum calls f for every register of sums of a tile, with the operand for its place in out. It writes instructions that move AX from
 // row to row of out.
 func (a *x86) eachSum(rows, panels int, f func(sum int, place string)) {
-	n := panels * 8 / a.lanes
+	n := panels * 8 / a.lanes // registers of a row: a panel has eight columns
 	a.instruct("MOVQ", "DX", "AX")
 	for r := range rows {
 		for i := range n {
 			f(r*n+i, memory(8*a.lanes*i, "AX"))
 		}
 		if r < rows-1 {
-			a.instruct("ADDQ", "R8", "AX")
+			a.instruct("ADDQ", "R8", "AX") // bytes between rows of out
 		}
 	}
 }
@@ -221,10 +221,15 @@ func (l *runLoop) entries() int { return l.registers * l.lanes }
 // is set. The loop takes the entries of wide registers at a time, or one entry if single is set, and ends when fewer are left. It moves
 // the pointers DX, SI and R8 along out, a and b; CX is the number of entries that are left.
 func (a *x86) run(weighted bool, wide int, single bool) {
-	l := &runLoop{fmt.Sprintf("by%d", wide), wide, a.lanes, a.register, "VMOVUPD", "VMULPD", "VFMADD231PD", a.zero}
+	l := &runLoop{
+		name: fmt.Sprintf("by%d", wide), registers: wide, lanes: a.lanes, register: a.register,
+		move: "VMOVUPD", multiply: "VMULPD", add: "VFMADD231PD", clear: a.zero,
+	}
 	if single {
-		xmm := func(n int) string { return fmt.Sprintf("X%d", n) }
-		l = &runLoop{"single", 1, 1, xmm, "VMOVSD", "VMULSD", "VFMADD231SD", "VXORPD"}
+		l = &runLoop{
+			name: "single", registers: 1, lanes: 1, register: func(n int) string { return fmt.Sprintf("X%d", n) },
+			move: "VMOVSD", multiply: "VMULSD", add: "VFMADD231SD", clear: "VXORPD",
+		}
 	}
 	a.label(l.name)
 	a.instruct("CMPQ", "CX", fmt.Sprintf("$%d", l.entries()))
