@@ -158,7 +158,7 @@ func CheckSettings(s query.Settings) error {
 		most  int64
 	}{
 		{"settings.components", int64(s.Components), 1 << 20},
-		{"settings.memory", s.Memory, 1 << 53},
+		{"settings.memory", s.Memory, 1 << 53}, // the integers that JSON has exactly
 		{"settings.bond", int64(s.Bond), 1 << 20},
 	} {
 		if f.value < 0 || f.value > f.most {

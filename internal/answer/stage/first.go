@@ -64,7 +64,7 @@ func FirstResults(
 			return nil, err
 		}
 		if err != nil || a == nil {
-			continue
+			continue // the demand has no value, and its assignment stays late
 		}
 		assignments[k] = *a
 		for _, v := range demandValues {

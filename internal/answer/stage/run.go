@@ -132,7 +132,7 @@ func start(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo)
 }
 
 // insure returns the results of a run, with those of first in the place of failures. If the run has an error, all its queries have failed
-// with that error; it is returned if first has no answer either. If the run has panicked, insure does so, too.
+// with that error; it is returned if first has no answer either. If the run has panicked, insure panics with the same value.
 func insure(job string, o outcome, first []query.Result) ([]query.Result, error) {
 	if o.panicked != nil {
 		panic(o.panicked)

@@ -57,8 +57,8 @@ func (r *Reader) checkEnvelope(name string) error {
 	return nil
 }
 
-// readEnvelope returns the name and the version of a message, "" if it has no name. Their keys may be anywhere in the outermost map. It ends
-// when it has found both: Scan has made sure that no key comes twice.
+// readEnvelope returns the name and the version of a message, "" if it has no name. Their keys may be anywhere in the outermost map. It
+// ends when it has found both: Scan has made sure that no key comes twice.
 func (r *Reader) readEnvelope() (name string, version int64, hasVersion bool, err error) {
 	h, err := r.readHead()
 	if err != nil {

@@ -26,7 +26,7 @@ type Writer struct {
 func Marshal(name string, v any, canonical bool) ([]byte, error) {
 	first := firstChunks.Get().(*[]byte)
 	defer firstChunks.Put(first)
-	b := chunks{last: (*first)[:0]}
+	b := chunks{last: (*first)[:0]} // join copies the bytes, so that first can be used again
 	err := MarshalTo(&b, name, v, canonical)
 	if err != nil {
 		return nil, err

@@ -69,11 +69,11 @@ func Log(x float64) Pair {
 		m, e = 2*m, e-1
 	}
 
-	// t as a pair: the quotient of floats, and the rest divided again.
+	// t as a pair: the quotient of floats, and the remainder divided again.
 	numerator, denominator := m-1, exactSum(m, 1)
 	q := numerator / denominator.High
-	rest := Pair{High: numerator}.Minus(denominator.TimesFloat(q))
-	t := exactSum(q, rest.High/denominator.High)
+	remainder := Pair{High: numerator}.Minus(denominator.TimesFloat(q))
+	t := exactSum(q, remainder.High/denominator.High)
 
 	// The series from its last term (Horner): floats are precise enough for the small terms.
 	square := t.Times(t)

@@ -74,7 +74,7 @@ func (x loopSet) blend(out, a, b []float64, atA, atB []int, w []float64, isFirst
 		x.blendVector(&args)
 		return
 	}
-	_ = w[len(atA)-1]
+	_ = w[len(atA)-1] // panics if w is too short
 	args.weights = &w[0]
 	x.weightedVector(&args)
 }

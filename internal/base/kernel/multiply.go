@@ -48,6 +48,7 @@ func (p *Product) prepare(m, k, n int, transposedA, transposedB bool) {
 	p.panelRows = progression(p.panelRows, depth, Columns)
 	p.packedA = resize(p.packedA, min(m, blockRows)*depth)
 	p.packedB = resize(p.packedB, PackedColumns(min(n, blockColumns), depth))
+	// Row i of a begins at i·k, and its entries are neighbours. If a is transposed, it begins at i, and its entries are m apart. So for b.
 	if transposedA {
 		p.aRows, p.aSum = progression(p.aRows, m, 1), progression(p.aSum, k, m)
 	} else {

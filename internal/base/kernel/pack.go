@@ -167,8 +167,8 @@ func packColumnRuns(v, from []float64, sum, columns []int) {
 	}
 }
 
-// packColumnTiles packs panel by panel, in transposed tiles: for values of the sum that are in runs of TileSide neighbours. The last values,
-// fewer than a run, are gathered.
+// packColumnTiles packs panel by panel, in transposed tiles: for values of the sum that are in runs of TileSide neighbours. The last
+// values, fewer than a run, are gathered.
 func (x loopSet) packColumnTiles(v, from []float64, sum, columns []int) {
 	inTiles := len(sum) &^ (TileSide - 1)
 	for j := 0; j < len(columns); j += Columns {

@@ -65,8 +65,8 @@ func (x loopSet) panel(
 }
 
 // group computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j], or adds the sum unless isFirst is set, for the rows r of one group and n
-// columns j. As for Panel, row k of V begins at v[vRows[k]], and its panels of Columns columns are panelStep entries apart. Whole panels are
-// computed by tiles, and the columns that are left over in the way that is faster.
+// columns j. As for Panel, row k of V begins at v[vRows[k]], and its panels of Columns columns are panelStep entries apart. Whole panels
+// are computed by tiles, and the columns that are left over in the way that is faster.
 func (x loopSet) group(
 	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
@@ -114,8 +114,8 @@ func (x loopSet) singleEntries(
 func (x loopSet) partialTile(
 	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, isFirst bool,
 ) {
-	const maxDepth = 64 // rows of V that are copied at a time
-	var tile [12 * Columns]float64
+	const maxDepth = 64            // rows of V that are copied at a time
+	var tile [12 * Columns]float64 // of out: at most 12 rows
 	var columns [maxDepth * Columns]float64
 	var columnRows [maxDepth]int
 	if !isFirst {
@@ -130,10 +130,10 @@ func (x loopSet) partialTile(
 			copy(columns[k*Columns:][:n], v[begin:])
 		}
 		x.tiles(tile[:], Columns, rows, 1, s, sStride, columns[:], columnRows[:depth], Columns, isFirst)
-		if vRows = vRows[depth:]; len(vRows) > 0 {
+		if vRows = vRows[depth:]; len(vRows) > 0 { // else s may end before
 			s = s[depth*sStride:]
 		}
-		isFirst = false
+		isFirst = false // further rows are added to the tile
 	}
 	for r := range rows {
 		copy(out[r*stride:][:n], tile[r*Columns:])
@@ -168,7 +168,7 @@ func (x loopSet) tiles(
 		at:     &vRows[0],
 		panels: panels,
 		depth:  len(vRows),
-		stride: 8 * stride,
+		stride: 8 * stride, // in bytes, as step and skip
 		step:   8 * panelStep,
 		rows:   rows,
 		skip:   8 * (sStride - rows),

@@ -201,7 +201,7 @@ func SolveSmall(a []float64, n int, b []float64) (ok bool) {
 			b[k], b[pivot] = b[pivot], b[k]
 		}
 
-		// Multiples of row k off all rows below it.
+		// Subtract multiples of row k from all rows below it.
 		for r := k + 1; r < n; r++ {
 			factor := a[r*n+k] / a[k*n+k]
 			for c := k; c < n; c++ {
@@ -297,9 +297,9 @@ func Abs(list []float64) []float64 {
 	if list == nil {
 		return nil
 	}
-	out := make([]float64, len(list))
+	absolute := make([]float64, len(list))
 	for k, x := range list {
-		out[k] = math.Abs(x)
+		absolute[k] = math.Abs(x)
 	}
-	return out
+	return absolute
 }

@@ -139,9 +139,8 @@ func (p *dsc) readDistribution(offset int) {
 		return
 	}
 	for !p.accept('}') && p.err == nil {
-		p.peek()
+		c := p.peek() // passes white space: the row begins at p.offset
 		start := p.offset
-		c := p.peek()
 		switch {
 		case p.accept('('): // a row with the states of the parents
 			r := p.readParentStates(start, rows)

@@ -14,7 +14,8 @@ import (
 // The table is a sum of boxes if these need fewer numbers than all entries, as conjunctions, thresholds and maxima of
 // many parents do. A box is a product of sets of states, one set for each parent, on which the function is constant.
 func functionTable(shape, values []int) tensor.Tensor {
-	// as boxes: each has a weight and boxNumbers numbers in its vectors, and all boxes fewer than the table has entries
+	// As boxes: each takes boxNumbers + 1 numbers, those in its vectors and a weight. All boxes together may take size − 1 numbers, where
+	// size is the number of entries of the table.
 	parents, d := shape[:len(shape)-1], shape[len(shape)-1] // numbers of states
 	boxNumbers := d
 	for _, n := range parents {
@@ -152,7 +153,7 @@ func groupStates(dims, values []int, k int) (groups [][]int) {
 	var functions [][]int
 	for x := range dims[k] {
 		function := fixParent(dims, values, k, x)
-		g := slices.IndexFunc(functions, func(other []int) bool { return slices.Equal(function, other) })
+		g := slices.IndexFunc(functions, func(known []int) bool { return slices.Equal(function, known) })
 		if g < 0 {
 			g, functions, groups = len(functions), append(functions, function), append(groups, nil)
 		}

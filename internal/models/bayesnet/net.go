@@ -253,9 +253,9 @@ func (p *net) readData(place string, t *tensor.Dense) {
 	}
 	n, depth := 0, 0 // numbers so far; parentheses that are open
 	for p.err == nil {
-		p.peek()
+		c := p.peek() // passes white space: the item begins at p.offset
 		offset := p.offset
-		switch c := p.peek(); {
+		switch {
 		case c == ';' && depth == 0 && n == len(t.Data):
 			p.offset++
 			return

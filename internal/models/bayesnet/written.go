@@ -166,7 +166,7 @@ func unnormalisedRow(t *tensor.Dense) int {
 		for _, v := range t.Data[r*d : (r+1)*d] {
 			sum += v
 		}
-		if math.Abs(sum-1) > max(1e-5, 1e-6*float64(d)) {
+		if math.Abs(sum-1) > max(1e-5, 1e-6*float64(d)) { // 1e-6 for each number of a long row
 			return r
 		}
 	}

@@ -154,10 +154,10 @@ func (p *projection) isImplied(c []int32) bool {
 	}()
 	for _, l := range c {
 		for _, j := range p.clausesWith[literalIndex(l)] {
-			other := p.clauses[j]
-			p.work += 1 + len(other)
+			clause := p.clauses[j] // nil if it was removed
+			p.work += 1 + len(clause)
 			isUnmarked := func(m int32) bool { return !p.marked[literalIndex(m)] }
-			if isSubset := other != nil && len(other) <= len(c) && !slices.ContainsFunc(other, isUnmarked); isSubset {
+			if isSubset := clause != nil && len(clause) <= len(c) && !slices.ContainsFunc(clause, isUnmarked); isSubset {
 				return true
 			}
 		}

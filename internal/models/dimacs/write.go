@@ -115,7 +115,7 @@ func falsifyingValues(t tensor.Tensor) ([]int, bool) {
 	switch t := t.(type) {
 	case *tensor.Dense:
 		// a table with one 0, and 1 elsewhere
-		zero := slices.Index(t.Data, 0)
+		zero := slices.Index(t.Data, 0) // −1 if there is none: the values mean nothing then
 		for i, x := range t.Data {
 			if x != 1 && i != zero {
 				return nil, false
@@ -131,10 +131,10 @@ func falsifyingValues(t tensor.Tensor) ([]int, bool) {
 		// the tensor that factorgraph.Clause makes: guess the literals from its second term, and compare
 		values := make([]int, len(t.Shape))
 		for k, v := range t.Vectors {
-			if len(v) != 4 {
+			if len(v) != 4 { // two terms, two values
 				return nil, false
 			}
-			if v[3] == 1 {
+			if v[3] == 1 { // the second term has a 1 at the value that falsifies
 				values[k] = 1
 			}
 		}

@@ -293,7 +293,7 @@ func (o Latent) setModel(p *Planted) (*factorgraph.Model, error) {
 func (o Latent) smokerModel(p *Planted) (*factorgraph.Model, error) {
 	n := o.Variables
 	pairs := n * (n - 1) / 2
-	b := newBuilder(slices.Repeat([]int{2}, 2*n+pairs), 3*n+2*pairs, 8*n+10*pairs, 4*n+4*pairs)
+	b := newBuilder(slices.Repeat([]int{2}, 2*n+pairs), 3*n+2*pairs, 8*n+10*pairs, 4*n+4*pairs) // factors, entries, variables in scopes
 
 	// persons: smokes of person i is variable 2i, and cancer is 2i + 1
 	for i := range 2 * n {
@@ -305,7 +305,7 @@ func (o Latent) smokerModel(p *Planted) (*factorgraph.Model, error) {
 
 	// friendships
 	r := newStream(o.Seed, "noise of "+o.Family)
-	friends := 2 * n
+	friends := 2 * n // the variable of the next pair
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			rule := p.Friends.Rule
@@ -316,7 +316,7 @@ func (o Latent) smokerModel(p *Planted) (*factorgraph.Model, error) {
 				return nil, fmt.Errorf("%w: no weight of the rule couples %d persons by %v", ErrOptions, n, o.Coupling)
 			}
 			b.addFactor([]int{friends}, 1, friendOdds)
-			b.addFactor([]int{2 * i, 2 * j, friends}, 1, 1, 1, rule, 1, rule, 1, 1)
+			b.addFactor([]int{2 * i, 2 * j, friends}, 1, 1, 1, rule, 1, rule, 1, 1) // rule: they are friends, and only one smokes
 			friends++
 		}
 	}
@@ -439,7 +439,7 @@ func (p *Planted) plantTriples(o Latent, r *rand.Rand) error {
 		return fmt.Errorf("%w: %d variables in threes, 3 to %d are possible", ErrOptions, n, latentThrees)
 	}
 	for g := range k {
-		p.addStatistic(n, 0, signsInside(r, func(i int) bool { return i%k == g }))
+		p.addStatistic(n, 0, signsInside(r, func(i int) bool { return i%k == g })) // λ = 0: Triples have the couplings
 	}
 	if k == 1 {
 		p.Triples = []float64{2 * o.Coupling / float64(n) / float64(n)}

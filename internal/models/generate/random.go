@@ -74,7 +74,7 @@ func Random(o RandomOptions) (*factorgraph.Model, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	rng := rand.New(rand.NewPCG(o.Seed, 0x7266))
+	rng := rand.New(rand.NewPCG(o.Seed, 0x7266)) // "rf"
 	domains := make([]int, o.Variables)
 	for i := range domains {
 		domains[i] = o.MinDomain + rng.IntN(o.MaxDomain-o.MinDomain+1)

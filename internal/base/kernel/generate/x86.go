@@ -50,7 +50,7 @@ func x86Loops(v vectors) []byte {
 	a.blend()
 	a.dot()
 	a.batch()
-	if a.lanes == 4 {
+	if a.lanes == 4 { // these loops for AVX2 are used with AVX-512, too
 		a.transpose()
 		a.scatter()
 	}
@@ -95,8 +95,9 @@ func (a *x86) panel() {
 	}
 }
 
-// tiles writes the loop over the panels of v for a number of rows, some panels at a time, while there are as many:
-// out[r, j] ← Σ_k s[r, k]·v[k, j] for the columns j of these panels, or added to out. The sums are in the first registers, row after row.
+// tiles writes the loop over the panels of v for a number of rows: out[r, j] ← Σ_k s[r, k]·v[k, j] for the columns j of one or two panels
+// at a time, or added to out. It ends when fewer panels are left. The sums are in the first registers, row after row. DX and SI point to
+// the panel in out and v, and CX is the number of panels that are left.
 func (a *x86) tiles(rows, panels int) {
 	name := fmt.Sprintf("rows%dpanels%d", rows, panels)
 	a.label(name)
@@ -104,7 +105,7 @@ func (a *x86) tiles(rows, panels int) {
 	a.instruct("JLT", name+"end")
 	a.setSums(rows, panels, name)
 	if panels == 2 {
-		a.instruct("LEAQ", "(SI)(R9*1)", "R13")
+		a.instruct("LEAQ", "(SI)(R9*1)", "R13") // the second panel of v
 	}
 	a.instruct("MOVQ", "16(DI)", "BX")  // s
 	a.instruct("MOVQ", "24(DI)", "R11") // at
@@ -157,10 +158,10 @@ func (a *x86) eachSum(rows, panels int, f func(sum int, place string)) {
 func (a *x86) addTerm(rows, panels int) {
 	n := panels * 8 / a.lanes // registers of sums for a row
 	sums := rows * n
-	a.instruct("MOVQ", "(R11)", "AX")
+	a.instruct("MOVQ", "(R11)", "AX") // the place of row k
 	for i := range n {
 		base := "SI"
-		if i >= n/panels {
+		if i >= n/panels { // the second panel
 			base = "R13"
 		}
 		a.instruct("VMOVUPD", memory(8*a.lanes*(i%(n/panels)), base)+"(AX*8)", a.register(sums+i))
