@@ -9,8 +9,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// widenForLostPhases raises the uncertainty of a statement if its method has probably lost phases. Contractions drop a phase that has no
-// weight where they truncate, and chains never cross to some phases, both without a sign of it.
+// widenForLostPhases raises the uncertainty of a statement if its method has probably lost phases. A phase is a part of all assignments
+// around one fixed point of belief propagation. Contractions drop a phase that has no weight where they truncate, and Markov chains never
+// cross to some phases, and nothing in their results shows that.
 //
 // p.Phases are the logarithms of the shares of Z of the phases, by belief propagation, and *p.Together is the logarithm of their sum, which
 // may include phases that are not listed. The gap is *p.Together − ln Z of the estimate. If it is about the weight of some of the phases,

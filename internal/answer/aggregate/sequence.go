@@ -21,7 +21,8 @@ const (
 // Settled reports whether a query needs no more values. That is so if
 //
 //   - the query has failed
-//   - its plan grows, and the uncertainty of its complete estimates is within the plan's accuracy, or values contradict each other
+//   - its plan grows, which means that it is a sequence of estimates, and the uncertainty of its complete estimates is within the plan's
+//     accuracy, or values contradict each other
 //   - its plan has an estimate of known quality, and all values are there, or a search has proved the assignment that is all the query
 //     wants.
 func Settled(in Input) bool {
@@ -71,9 +72,10 @@ func newSequence(a *btn.Assignment, sampling int) *sequence {
 	return s
 }
 
-// evaluateSequence evaluates the estimates of a plan one after the other, until they have settled. parts are the values of all parts of the
-// plan. It stops at the first estimate that lacks values, unless no more values will come (isLast). Then it skips that estimate, or uses
-// the values that are there if the rule allows that.
+// evaluateSequence evaluates the estimates of a plan one after the other, until they have settled: until the uncertainty is within the
+// accuracy of the plan. parts are the values of all parts of the plan. It stops at the first estimate that lacks values, unless no more
+// values will come (isLast). Then it skips that estimate, or uses the values that are there, if the rule by which the estimate combines
+// its parts allows that.
 func evaluateSequence(in Input, parts []partValue, isLast bool) *sequence {
 	a := in.Assignment
 	s := newSequence(a, in.Sampling)

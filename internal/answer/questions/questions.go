@@ -57,7 +57,8 @@ func Demand(q *query.Query) btn.Demand {
 }
 
 // Demands returns the demands of queries on a model with these domains: first one demand of each query, then the further demands, query by
-// query. asked[i] contains query i and the number of its further demands by kind, from which Results finds them again.
+// query. A demand is what is wanted under one evidence; a question that needs other evidence beside that of its query has further demands.
+// asked[i] contains query i and the number of its further demands by kind, from which Results finds them again.
 func Demands(domains []int, queries []query.Query) (demands []btn.Demand, asked []btn.Asked) {
 	demands, asked = make([]btn.Demand, len(queries)), make([]btn.Asked, len(queries))
 	for i := range queries {
@@ -88,7 +89,8 @@ type Size struct {
 	Cases   float64 // cases times variables
 }
 
-// SizeOf returns how much queries ask of a model with these domains. domains is nil if the model is not known yet. It holds only one demand
+// SizeOf returns how much queries ask of a model with these domains: demands (each query's own, and those under other evidence that its
+// questions need), numbers to compute, and values of cases. domains is nil if the model is not known yet. It holds only one demand
 // at a time in memory.
 func SizeOf(domains []int, queries []query.Query) (size Size) {
 	for i := range queries {
@@ -182,8 +184,8 @@ func (a *answer) write() {
 	}
 }
 
-// furtherTotalsOf returns the totals of the further demands that serve one kind of question. The totals of all kinds lie one kind after the
-// other. It returns nil if the query has none of this kind.
+// furtherTotalsOf returns the totals of the further demands that serve one kind of question: those of a query under other evidence than its
+// own. The totals of all kinds lie one kind after the other. It returns nil if the query has none of this kind.
 func (a *answer) furtherTotalsOf(kind string) []aggregate.Total {
 	totals := a.furtherTotals
 	for _, extra := range a.asked.Extra {

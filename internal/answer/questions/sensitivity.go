@@ -120,7 +120,9 @@ type factorSensitivity struct {
 
 // newFactorSensitivity returns the slopes and shares of the factor at a position of the model. dTotal and dTarget are the derivatives of Z
 // and Z_t by its numbers, z is Z, and p is P.
-func newFactorSensitivity(core *btn.CoreNumbers, position int, p float64, z scaled.Number, dTotal, dTarget []scaled.Number) *factorSensitivity {
+func newFactorSensitivity(
+	core *btn.CoreNumbers, position int, p float64, z scaled.Number, dTotal, dTarget []scaled.Number,
+) *factorSensitivity {
 	f := &factorSensitivity{core: core, factor: position, p: p}
 	f.totalSlope, f.targetSlope = f.divide(dTotal, nil, z), f.divide(dTarget, nil, z) // nil: not multiplied
 	f.totalShare, f.targetShare = f.divide(dTotal, core.Numbers, z), f.divide(dTarget, core.Numbers, z)

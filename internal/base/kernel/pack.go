@@ -9,8 +9,9 @@ const longSum = 64
 // len(rows)·len(sum) entries, in groups of a few rows, within a group value after value of the sum.
 func PackRows(s, from []float64, rows, sum []int) { active.packRows(s, from, rows, sum) }
 
-// packRows computes PackRows with the loops of x, in the way that suits the places: across if rows are closer together than values of the
-// sum, by tiles if values of the sum follow one another, else entry by entry.
+// packRows computes PackRows with the loops of x: entry (r, k), where k is the value that the sum of the product runs over, is
+// from[rows[r]+sum[k]]. It takes the way that suits these places: across all rows if rows are closer together than values of the sum, by
+// tiles if values of the sum follow one another, else entry by entry.
 func (x loopSet) packRows(s, from []float64, rows, sum []int) {
 	areRowsCloser := len(rows) > 1 && len(sum) > 1 && rows[1]-rows[0] < sum[1]-sum[0]
 	if areRowsCloser {
@@ -30,8 +31,8 @@ func (x loopSet) packRows(s, from []float64, rows, sum []int) {
 	}
 }
 
-// areRuns reports whether places are in runs of n that follow one another, as 4, 5, 6, 7 and 0, 1, 2, 3 for n = 4. Places at the end that
-// make no whole run do not count. It returns false if there is no run.
+// areRuns reports whether places, positions in a list, are in runs of n that follow one another, as 4, 5, 6, 7 and 0, 1, 2, 3 for n = 4.
+// Places at the end that make no whole run do not count. It returns false if there is no run.
 func areRuns(places []int, n int) bool {
 	if len(places) < n {
 		return false
@@ -135,7 +136,8 @@ func PackedColumns(n, depth int) int { return (n + Columns - 1) / Columns * Colu
 // panelStep = len(sum)·Columns.
 func PackColumns(v, from []float64, sum, columns []int) { active.packColumns(v, from, sum, columns) }
 
-// packColumns computes PackColumns with the loops of x. Whole panels are packed in the way that reads from in its sequence: if columns are
+// packColumns computes PackColumns with the loops of x: entry (k, j), where k is the value that the sum of the product runs over, is
+// from[sum[k]+columns[j]]. Whole panels of Columns columns are packed in the way that reads from in its sequence: if columns are
 // further apart than values of the sum, panel by panel, else value by value of the sum for all panels.
 func (x loopSet) packColumns(v, from []float64, sum, columns []int) {
 	inPanels := len(columns) &^ (Columns - 1) // columns in whole panels
@@ -157,7 +159,7 @@ func (x loopSet) packColumns(v, from []float64, sum, columns []int) {
 	}
 }
 
-// packColumnRuns packs panels whose columns are neighbours: each row of a panel is copied as it is.
+// packColumnRuns packs panels of Columns columns that are neighbours: each row of a panel is copied as it is.
 func packColumnRuns(v, from []float64, sum, columns []int) {
 	for k, offset := range sum {
 		to, entries := v[k*Columns:], from[offset:]

@@ -329,8 +329,8 @@ func ruleWeight(coupling float64) float64 {
 	return ((1+friendOdds)*math.Exp(-2*coupling) - 1) / friendOdds
 }
 
-// addStatistic appends a statistic of n spins with λ = coupling/n. v(i) is its value if spin i is 1; if the spin is −1,
-// it is −v(i).
+// addStatistic appends a statistic of n spins with λ = coupling/n: it couples every two spins i and j by λ times the product of its values
+// for them. v(i) is its value if spin i is 1; if the spin is −1, it is −v(i).
 func (p *Planted) addStatistic(n int, coupling float64, v func(i int) float64) {
 	vector := make([]float64, 2*n)
 	for i := range n {
@@ -356,7 +356,7 @@ func (p *Planted) plantSigned(o Latent, r *rand.Rand) error {
 	return nil
 }
 
-// plantRanked plants o.Rank statistics with v from ±1 and ±2, each λ of either sign.
+// plantRanked plants o.Rank statistics with v from ±1 and ±2, each λ of either sign and smaller by the mean of v².
 func (p *Planted) plantRanked(o Latent, r *rand.Rand) error {
 	const square = 2.5 // the mean of v²
 	for range max(1, o.Rank) {
@@ -403,8 +403,8 @@ func (p *Planted) plantPatterns(o Latent, r *rand.Rand) error {
 	return nil
 }
 
-// plantBlocks divides the variables into groups of neighbours with a statistic each, and joins the last two of each
-// group to the first two of the next.
+// plantBlocks divides the variables into groups of neighbours with a statistic each, which couples every two of the group, and joins the
+// last two of each group to the first two of the next.
 func (p *Planted) plantBlocks(o Latent, r *rand.Rand) error {
 	n, k := o.Variables, max(2, o.Rank)
 	if n < 2*k {
@@ -412,6 +412,7 @@ func (p *Planted) plantBlocks(o Latent, r *rand.Rand) error {
 	}
 	for g := range k {
 		start, end := n*g/k, n*(g+1)/k
+		// addStatistic divides by n: λ is the coupling divided by the size of the group
 		p.addStatistic(n, o.Coupling*float64(n)/float64(end-start), signsInside(r, func(i int) bool { return i >= start && i < end }))
 		for e := 1; e <= 2 && g+1 < k; e++ { // the pairs (end−1, end) and (end−2, end+1)
 			p.Sparse = append(p.Sparse, Coupled{end - e, end + e - 1, uniform(r, 1)})
@@ -431,8 +432,9 @@ func signsInside(r *rand.Rand, isInside func(i int) bool) func(i int) float64 {
 	}
 }
 
-// plantTriples divides the variables into groups, spin i into group i modulo their number, and draws a coupling for
-// every three groups.
+// plantTriples divides the variables into groups, spin i into group i modulo their number K, and draws a coupling for every three groups.
+// Each group has a statistic, the signs of its spins. With one group, the coupling is 2 Coupling/n², since a spin is in about n²/2 triples;
+// with more, couplings are uniform in ±2 K Coupling/n².
 func (p *Planted) plantTriples(o Latent, r *rand.Rand) error {
 	n, k := o.Variables, max(1, o.Rank)
 	if n < 3 || n > latentThrees {
@@ -451,15 +453,15 @@ func (p *Planted) plantTriples(o Latent, r *rand.Rand) error {
 	return nil
 }
 
-// plantSmokers plants the friendships and one statistic, in which smokes counts and cancer does not, and couples the
-// two variables of each person.
+// plantSmokers plants the friendships and one statistic, in which smokes counts and cancer does not, and couples the two variables of each
+// person. A friendship that is summed out couples the spins of two smokes by exp(Ln + λ x_i x_j), where λ is the coupling divided by n.
 func (p *Planted) plantSmokers(o Latent, r *rand.Rand) error {
 	n := o.Variables
 	if n > latentPeople {
 		return fmt.Errorf("%w: %d persons, 2 to %d are possible", ErrOptions, n, latentPeople)
 	}
-	j := o.Coupling / float64(n)
-	p.Friends = &Friendship{Odds: friendOdds, Rule: ruleWeight(j), Ln: math.Log(1+friendOdds) - j}
+	lambda := o.Coupling / float64(n)
+	p.Friends = &Friendship{Odds: friendOdds, Rule: ruleWeight(lambda), Ln: math.Log(1+friendOdds) - lambda}
 	p.addStatistic(2*n, 2*o.Coupling, func(i int) float64 { return float64(1 - i%2) })
 	for i := 0; i < 2*n; i += 2 {
 		p.Sparse = append(p.Sparse, Coupled{i, i + 1, uniform(r, 1)})
