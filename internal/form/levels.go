@@ -69,8 +69,8 @@ func (w *Levels) Decode() (countspace.Levels, error) {
 	return l, nil
 }
 
-// CheckLevels returns an error unless there is at least one level, and for every leg a table l.Of[leg] with a level for each value.
-// dims[leg] is the number of values of a leg.
+// CheckLevels returns an error unless there is at least one level, and for every leg a table l.Of[leg] with a level for each value. A leg
+// is a variable of a symmetric tensor, whose entries depend on how many legs are at each level. dims[leg] is the number of values of a leg.
 func CheckLevels(l countspace.Levels, dims []int) error {
 	if l.D < 1 {
 		return codec.Invalid("d", "%d levels", l.D)

@@ -87,10 +87,10 @@ func (r *estimate) reportDraws(total *Total, want *btn.Want) *query.ErrorInfo {
 	return nil
 }
 
-// bestAssignments returns the best assignment of each kind that a query may ask for (btn.Ask, such as the most probable one) among the
-// findings, and the results of all searches by kind. If an elimination
-// has looked for a kind, the best assignment is the best one of eliminations, nil if they found none. Searches for that kind then do not
-// count: they ran only for the case that the deadline comes first.
+// bestAssignments returns the best assignment of each kind that a query may ask for (btn.Ask, such as the most probable one), and the
+// results of all searches by kind. Both are among the findings, the values of the parts that look for assignments. If an elimination has
+// looked for a kind, the best assignment is the best one of eliminations, nil if they found none. Searches for that kind then do not count:
+// they ran only for the case that the deadline comes first.
 func (r *estimate) bestAssignments() (best map[btn.Ask]*btn.Found, searches map[btn.Ask][]*btn.Found) {
 	best, searches = map[btn.Ask]*btn.Found{}, map[btn.Ask][]*btn.Found{}
 	hasElimination := map[btn.Ask]bool{}

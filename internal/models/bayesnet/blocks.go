@@ -23,7 +23,7 @@ const mostDepth = 16
 
 // readTop reads `kind NAME { … }`, the only block of a file.
 func (s *source) readTop(kind string) (block field) {
-	s.peek()
+	s.peek() // passes white space and comments
 	block.offset = s.offset
 	if block.name = s.readWord(); block.name != kind {
 		s.offset = block.offset
@@ -33,7 +33,7 @@ func (s *source) readTop(kind string) (block field) {
 	block.label = s.readName()
 	s.expect('{', "after %s", kind)
 	block.fields = s.readFields(kind, 0)
-	s.accept(';')
+	s.accept(';') // if it is there
 	if !s.atEnd() {
 		s.failWanted("the end of the file", "after %s", kind)
 	}
@@ -47,7 +47,7 @@ func (s *source) readFields(place string, depth int) (list []field) {
 		s.fail(s.offset, uai.ErrLimit, "more than %d blocks within each other", mostDepth)
 	}
 	for s.err == nil && !s.accept('}') {
-		s.peek()
+		s.peek() // passes white space and comments
 		item := field{offset: s.offset}
 		item.name = strings.ToLower(s.readWord())
 		switch {
@@ -62,12 +62,12 @@ func (s *source) readFields(place string, depth int) (list []field) {
 				s.skipValue(place + ": " + item.name)
 				item.end = s.offset
 			}
-			s.accept(';')
+			s.accept(';') // if it is there
 		default: // a block
 			item.label = s.readName()
 			s.expect('{', "in %s: after %s", place, quote(item.name))
 			item.fields = s.readFields(item.name+" "+quote(item.label), depth+1)
-			s.accept(';')
+			s.accept(';') // if it is there
 		}
 		list = append(list, item)
 	}

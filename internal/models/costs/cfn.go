@@ -350,7 +350,7 @@ func (p *cfn) readTyped(title string, scope []int) {
 	}
 	var parameters []float64
 	for p.open("the parameters of " + title); p.hasMore("the parameters of " + title); {
-		if len(parameters) == 3 {
+		if len(parameters) == 3 { // no formula has more
 			p.failWanted("the end of the parameters of " + title)
 			return
 		}

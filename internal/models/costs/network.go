@@ -134,7 +134,8 @@ func indexOf(shape, values []int) (index int) {
 	return index
 }
 
-// model returns the network as a factor graph, each table of costs c as exp(−c/unit).
+// model returns the network as a factor graph, each table of costs c as exp(−c/unit). The unit is 1 unless float64 has no room for the
+// exponentials. A cost that makes the total reach the upper bound becomes infinite before, and its entry 0.
 func (n *network) model() (*factorgraph.Model, error) {
 	m := &factorgraph.Model{Domains: n.domains, Names: n.names, States: n.states}
 	if values, limit := m.Values(n.BytesRead); values > limit {

@@ -12,9 +12,11 @@ import (
 )
 
 // ReadWCSP reads a WCSP file: a name, the numbers of variables, of values at most and of functions, the bound; the domains; the functions,
-// each with its scope, a default cost and the combinations of values that cost something else. A negative order makes a function
-// available to later ones, and a negative number of combinations takes it: its table up to three variables, of more its combinations beside
-// the later function's own default cost, as toulbar2 does. Variables and values have no names.
+// each with its scope, a default cost and the combinations of values that cost something else. Variables and values have no names.
+//
+// A negative number of variables (order) makes a function available to later ones, which share it by a negative number of combinations.
+// A later function of up to three variables takes the whole table. One of more variables takes the listed combinations only, and all others
+// have its own default cost. toulbar2 does so.
 //
 // Costs are integers or decimals of at least 0, and from the bound on forbidden. Functions that a keyword and parameters define are
 // read where they are comparisons of two variables; others, such as salldiff, are refused with fault.Unsupported. Errors name line and

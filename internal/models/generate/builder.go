@@ -57,7 +57,7 @@ func (b *builder) addTable(scope ...int) []float64 {
 	}
 	scopeAndShape, start := b.scopesAndShapes[first:], len(b.data)
 	if start+size <= cap(b.data) {
-		b.data = b.data[:start+size] // it is 0 already
+		b.data = b.data[:start+size] // memory that newBuilder has made, which is 0
 	} else {
 		b.data = append(b.data, make([]float64, size)...)
 	}

@@ -32,8 +32,9 @@ type Query struct {
 	Believe     Values     `json:"believe,omitempty"`
 }
 
-// Queries returns q by positions. With an event there are two queries: the given evidence, and the same with the event, asked over the
-// first, whose position in the caller's list is position. Results repeat the label. Errors carry bad_input and begin with the field.
+// Queries returns q by positions. With an event there are two queries: one with the given evidence, and one with the event in addition. The
+// second is asked over the first (Over), so that its result has P(event | evidence); position is that of the first in the caller's list.
+// Results repeat the label. Errors carry bad_input and begin with the field.
 func (q *Query) Queries(l *factorgraph.Labels, label string, position int) ([]query.Query, error) {
 	evidence, err := q.Evidence.Evidence(l)
 	if err != nil {

@@ -167,7 +167,7 @@ func (a *x86) addTerm(rows, panels int) {
 		a.instruct("VMOVUPD", memory(8*a.lanes*(i%(n/panels)), base)+"(AX*8)", a.register(sums+i))
 	}
 	for r := range rows {
-		// two registers take turns, where there are two
+		// Two registers take turns where there are two, so that the next factor can be loaded while this one is used.
 		factor := sums + n
 		if factor+r%2 < a.registers() {
 			factor += r % 2
