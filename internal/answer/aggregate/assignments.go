@@ -35,7 +35,7 @@ func countFinders(p *btn.Plan) (n int) {
 
 // reportAssignments fills in the assignments and the draws that the query wants, from the findings of the estimate. It also fills in how
 // searches ended: complete if one has not proved its assignment, settled if all have. It returns an error if an assignment or the draws
-// are missing, which is right only if Z is not 0.
+// are missing: it is called only if Z is not 0 or not computed, so that there should be one.
 func (r *estimate) reportAssignments(total *Total, want *btn.Want) *query.ErrorInfo {
 	best, searches := r.bestAssignments()
 	for _, ask := range want.Asks() {
@@ -248,7 +248,7 @@ func mixDraws(parts []*btn.Drawn, n int, seed uint64) ([][]int, error) {
 	for k := range samples {
 		chosen := 0
 		if len(parts) > 1 {
-			random := rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(k))).Float64()
+			random := rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(k))).Float64() // a stream of its own for each k
 			u := scaled.FromFloat(random).Mul(total)
 			for chosen < len(parts)-1 && cumulative[chosen].Cmp(u) <= 0 {
 				chosen++

@@ -200,7 +200,7 @@ func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
 		return nil, failure(fault.Internal, "query %d has no plan", in.Query)
 	}
 
-	// Whether the plan fits together: a weight for each part, or none (equal weights).
+	// Whether the plan fits together: a weight for each part, or no list, which means that all weights are 1.
 	for _, e := range a.Plan.Estimates {
 		if e.Alpha != nil && len(e.Alpha) != len(e.Parts) {
 			return nil, failure(

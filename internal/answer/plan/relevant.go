@@ -40,12 +40,14 @@ func (j *jobPlanner) assign(ctx context.Context, net *btn.Network, d btn.Demand)
 	const isPart = true
 	onWhole := func() *planner { return j.plannerOf(net, !isPart) }
 	isGlobal := j.method != nil && j.method.IsGlobal
+	needsWhole := !net.Directed || d.IsParametric() || isGlobal
 	isSmall := len(net.Cores) <= partTables
-	if !net.Directed || d.IsParametric() || isGlobal || isSmall && methods.HasTree(ctx, onWhole().Job) {
+	if needsWhole || isSmall && methods.HasTree(ctx, onWhole().Job) {
 		return onWhole().assign(ctx, d)
 	}
-	part, partDemand := j.problems.Relevant(net, d)
-	if part == net || len(part.Cores) > partTables && methods.HasTree(ctx, onWhole().Job) {
+	part, partDemand := j.problems.Relevant(net, d) // net itself if all of it is relevant
+	isPartLarge := len(part.Cores) > partTables
+	if part == net || isPartLarge && methods.HasTree(ctx, onWhole().Job) {
 		return onWhole().assign(ctx, d)
 	}
 	found, err := j.plannerOf(part, isPart).assign(ctx, partDemand)

@@ -150,7 +150,7 @@ func Results(inputs []aggregate.Input) []query.Result {
 		all[i].furtherTotals, next = totals[next:end], end
 		all[i].write()
 	}
-	for _, k := range kinds {
+	for _, k := range kinds { // questions about several queries, such as the ratio of their Z
 		if k.compare == nil {
 			continue
 		}
