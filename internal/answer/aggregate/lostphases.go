@@ -61,13 +61,13 @@ func isWeightOfPhases(p *query.Propagation, gap float64) bool {
 	}
 	allLost := 1<<len(shares) - 1        // at most 2^(mostPieces + 1) sets
 	for set := 1; set < allLost; set++ { // bit k of set: phase k is lost
-		lost := 0.0
+		lostShare := 0.0
 		for k, share := range shares {
 			if set>>k&1 == 1 {
-				lost += share
+				lostShare += share
 			}
 		}
-		if fall := -math.Log1p(-min(lost, 1)); gap/2 <= fall && fall <= 2*gap {
+		if fall := -math.Log1p(-min(lostShare, 1)); gap/2 <= fall && fall <= 2*gap {
 			return true
 		}
 	}

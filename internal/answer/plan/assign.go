@@ -205,8 +205,8 @@ func (p planner) exactTotal(ctx context.Context, want btn.Want) (*btn.Assignment
 
 // exact returns the first proposal of methods.Exact, a plan for Z and for the marginals or the joint marginal that are wanted.
 func (p planner) exact(ctx context.Context, ask proposal.Ask) (*btn.Assignment, error) {
-	asked := btn.Want{Marginals: ask.Marginals, Targets: ask.Targets, Joint: ask.Joint}
-	return methods.Exact.Propose(ctx, p.Job, proposal.Ask{Want: asked})
+	want := btn.Want{Marginals: ask.Marginals, Targets: ask.Targets, Joint: ask.Joint}
+	return methods.Exact.Propose(ctx, p.Job, proposal.Ask{Want: want})
 }
 
 // estimates returns a plan of estimates that grow with the budget, or an exact plan if that is as cheap.
@@ -220,17 +220,17 @@ const leastExact = 5 * time.Millisecond
 
 // exactInTime returns an exact plan for Z and marginals, as exact does. Under method auto the search for it may take only a share of the
 // time for planning, since estimates can answer as well. If that time ends, the error is fault.OverBudget.
-func (p planner) exactInTime(ctx context.Context, want btn.Want) (found *btn.Assignment, err error) {
+func (p planner) exactInTime(ctx context.Context, want btn.Want) (assignment *btn.Assignment, err error) {
 	ask := proposal.Ask{Want: btn.Want{Marginals: want.Marginals, Targets: want.Targets}}
 	if !p.IsAuto() {
 		return p.exact(ctx, ask)
 	}
 	planning := proposal.WithMinimumTime(ctx, leastExact)
 	err = proposal.RunInTimeShare(planning, policy.ExactShare, "a plan of the exact way", func(ctx context.Context) error {
-		found, err = p.exact(ctx, ask)
+		assignment, err = p.exact(ctx, ask)
 		return err
 	})
-	return found, err
+	return assignment, err
 }
 
 // joint returns an exact plan for a joint marginal. It returns an error if the request names a method that is not exact, since no other
@@ -264,32 +264,32 @@ func (p planner) parametric(ctx context.Context, want btn.Want) (*btn.Assignment
 	case m != nil:
 		propose = m.Parametric
 	}
-	found, err := propose(ctx, p.Job, proposal.Ask{Want: want})
+	assignment, err := propose(ctx, p.Job, proposal.Ask{Want: want})
 	if err != nil {
 		return nil, err
 	}
 	if want.Target != nil { // the sensitivity needs the numbers of the model beside the derivatives
-		found.Numbers = lower.Numbers(p.Net)
+		assignment.Numbers = lower.Numbers(p.Net)
 	}
-	return found, nil
+	return assignment, nil
 }
 
-// amongEstimates returns a plan of estimates with the exact estimate of found after the first of them and the bounds that follow it. It
+// amongEstimates returns a plan of estimates with the estimate of the exact plan after the first of them and the bounds that follow it. It
 // is for an exact plan whose digits may all cancel: if the exact estimate has a value, that is the answer, otherwise the estimates go on.
-// It returns found if there are no estimates that grow.
-func (p planner) amongEstimates(ctx context.Context, want btn.Want, found *btn.Assignment) (*btn.Assignment, error) {
+// It returns exact if there are no estimates that grow.
+func (p planner) amongEstimates(ctx context.Context, want btn.Want, exact *btn.Assignment) (*btn.Assignment, error) {
 	estimates, err := p.estimates(ctx, want)
-	if err != nil || !estimates.Plan.Grows() { // found alone, unless the context has ended
-		return found, ctx.Err()
+	if err != nil || !estimates.Plan.Grows() { // the exact plan alone, unless the context has ended
+		return exact, ctx.Err()
 	}
-	// The plan is made once for each found.Plan, and shared.
-	estimates.Plan = p.DerivePlan(fmt.Sprintf("else %p", found.Plan), estimates.Plan, func() *btn.Plan {
+	// The plan is made once for each exact.Plan, and shared.
+	estimates.Plan = p.DerivePlan(fmt.Sprintf("else %p", exact.Plan), estimates.Plan, func() *btn.Plan {
 		plan := *estimates.Plan
 		position := 1
 		for position < len(plan.Estimates) && plan.Estimates[position].Rule == btn.Bounding {
 			position++
 		}
-		plan.Estimates = slices.Insert(slices.Clone(plan.Estimates), position, found.Plan.Estimates[0])
+		plan.Estimates = slices.Insert(slices.Clone(plan.Estimates), position, exact.Plan.Estimates[0])
 		return &plan
 	})
 	return estimates, nil
@@ -322,9 +322,9 @@ func (p planner) addCautions(a *btn.Assignment) {
 }
 
 // withCautions returns a proposal and its error as they are, after addCautions if there is no error.
-func (p planner) withCautions(found *btn.Assignment, err error) (*btn.Assignment, error) {
+func (p planner) withCautions(assignment *btn.Assignment, err error) (*btn.Assignment, error) {
 	if err == nil {
-		p.addCautions(found)
+		p.addCautions(assignment)
 	}
-	return found, err
+	return assignment, err
 }

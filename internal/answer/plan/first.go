@@ -28,12 +28,12 @@ func AssignFirst(
 	if !answersByEstimates || wantsMore {
 		return nil, nil
 	}
-	found, err := methods.First(ctx, enough, p, s)
-	if found == nil || err != nil {
+	assignment, err := methods.First(ctx, enough, p, s)
+	if assignment == nil || err != nil {
 		return nil, err
 	}
-	addDemand(found, net, d)
-	return found, nil
+	addDemand(assignment, net, d)
+	return assignment, nil
 }
 
 // Insurance says how a job is insured by its first answer before its plans are contracted.

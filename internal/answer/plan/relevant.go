@@ -50,12 +50,12 @@ func (j *jobPlanner) assign(ctx context.Context, net *btn.Network, d btn.Demand)
 	if part == net || isPartLarge && methods.HasTree(ctx, onWhole().Job) {
 		return onWhole().assign(ctx, d)
 	}
-	found, err := j.plannerOf(part, isPart).assign(ctx, partDemand)
+	assignment, err := j.plannerOf(part, isPart).assign(ctx, partDemand)
 	if err != nil {
 		return nil, err
 	}
-	found.Relevant = true
-	return found, nil
+	assignment.Relevant = true
+	return assignment, nil
 }
 
 // plannerOf returns the planner of a network, which the first call makes. isPart reports whether the network is the relevant part of

@@ -136,26 +136,26 @@ func Results(inputs []aggregate.Input) []query.Result {
 		n = k // the first further demand; 0 would mean that no input has Asked
 	}
 	results := make([]query.Result, n)
-	all := make([]answer, n)
+	answers := make([]answer, n)
 	next := n // the first further total of the next query
-	for i := range all {
+	for i := range answers {
 		results[i] = totals[i].Result
-		all[i] = answer{total: &totals[i], result: &results[i], asked: &btn.Asked{}}
-		asked := askedBy(inputs[i])
-		if asked == nil {
+		answers[i] = answer{total: &totals[i], result: &results[i], asked: &btn.Asked{}}
+		askedQuery := askedBy(inputs[i])
+		if askedQuery == nil {
 			continue
 		}
-		all[i].asked, all[i].numbers = asked, inputs[i].Assignment.Numbers
-		end := min(len(totals), next+asked.ExtraDemands())
-		all[i].furtherTotals, next = totals[next:end], end
-		all[i].write()
+		answers[i].asked, answers[i].numbers = askedQuery, inputs[i].Assignment.Numbers
+		end := min(len(totals), next+askedQuery.ExtraDemands())
+		answers[i].furtherTotals, next = totals[next:end], end
+		answers[i].write()
 	}
 	for _, k := range kinds { // questions about several queries, such as the ratio of their Z
 		if k.compare == nil {
 			continue
 		}
-		for i := range all {
-			k.compare(all, &all[i])
+		for i := range answers {
+			k.compare(answers, &answers[i])
 		}
 	}
 	return results

@@ -147,7 +147,7 @@ func (f *factorSensitivity) divide(derivatives []scaled.Number, theta []float64,
 // report adds to a result what it says of the numbers θ of one factor: the derivatives ∂P/∂θ = (∂Z_t/∂θ − P ∂Z/∂θ)/Z, and the swings of the
 // numbers that move P. If the factor is a conditional table, it also adds the covaried derivatives, by a number whose row still sums to 1
 // since the other numbers of the row change in the opposite direction. They are left out (nil) if one is beyond float64.
-func (f *factorSensitivity) report(out *query.SensitivityResult) {
+func (f *factorSensitivity) report(result *query.SensitivityResult) {
 	derivatives := make([]float64, len(f.totalSlope))
 	for k := range derivatives {
 		derivatives[k] = f.targetSlope[k] - f.p*f.totalSlope[k]
@@ -166,11 +166,11 @@ func (f *factorSensitivity) report(out *query.SensitivityResult) {
 			}
 		}
 	}
-	out.Derivatives.By = append(out.Derivatives.By, derivatives)
-	out.Covaried = append(out.Covaried, covaried)
+	result.Derivatives.By = append(result.Derivatives.By, derivatives)
+	result.Covaried = append(result.Covaried, covaried)
 	for k := range f.core.Numbers {
-		if s, moves := f.swing(k, &totalLines[k], &targetLines[k], out.Range); moves {
-			out.Tornado = append(out.Tornado, s)
+		if s, moves := f.swing(k, &totalLines[k], &targetLines[k], result.Range); moves {
+			result.Tornado = append(result.Tornado, s)
 		}
 	}
 }
@@ -256,8 +256,8 @@ func (f *factorSensitivity) setGroupConstants(lines []line, share []float64) {
 	otherTerms, areTermsPositive := sumsOfOthers(terms)
 	for t, sizes := range f.core.Groups {
 		for _, n := range sizes {
-			others, arePositive := sumsOfOthers(share[first : first+n])
-			for k, sum := range others {
+			otherShares, arePositive := sumsOfOthers(share[first : first+n])
+			for k, sum := range otherShares {
 				lines[first+k].constant, lines[first+k].isPositive = sum+otherTerms[t], areTermsPositive && arePositive
 			}
 			first += n

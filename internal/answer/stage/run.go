@@ -73,21 +73,21 @@ type outcome struct {
 // lastMoment is how long a run may take to return its results after the deadline has ended it.
 const lastMoment = 250 * time.Millisecond
 
-// runInsured answers a request whose deadline is in left. It calls run in a goroutine. FirstResults is the insurance: its results, of
-// belief propagation, stand for the queries that run does not answer in time. It is called
+// runInsured answers a request whose deadline is in untilDeadline. It calls run in a goroutine. FirstResults is the insurance: its results,
+// of belief propagation, stand for the queries that run does not answer in time. It is called
 //
 //   - before run, if HeadStart is 0
 //   - not at all, if run answers all queries within HeadStart
 //   - otherwise beside run, when HeadStart is over.
 //
 // runInsured returns an error if neither of the two has an answer, and panics if run does.
-func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo, left time.Duration) ([]query.Result, error) {
-	planningEnd := time.Now().Add(PlanningTime(left, len(net.Cores))) // counted from here, with FirstResults before run in it
+func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo, untilDeadline time.Duration) ([]query.Result, error) {
+	planningEnd := time.Now().Add(PlanningTime(untilDeadline, len(net.Cores))) // counted from here, with FirstResults before run in it
 	var first []query.Result
-	head := HeadStart(left, len(net.Cores))
+	head := HeadStart(untilDeadline, len(net.Cores))
 	if head == 0 {
 		var err error
-		if first, err = FirstResults(ctx, r.Job, net, r.Queries, r.Settings, left); err != nil {
+		if first, err = FirstResults(ctx, r.Job, net, r.Queries, r.Settings, untilDeadline); err != nil {
 			return nil, err
 		}
 	}
@@ -102,10 +102,10 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 
 	if first == nil {
 		// The only error is that ctx has ended. Then there are no first results, and those of run are taken as they are.
-		first, _ = FirstResults(ctx, r.Job, net, r.Queries, r.Settings, left)
+		first, _ = FirstResults(ctx, r.Job, net, r.Queries, r.Settings, untilDeadline)
 	}
 	if !hasEnded {
-		o, hasEnded = waitFor(outcomes, ctx.Done(), left)
+		o, hasEnded = waitFor(outcomes, ctx.Done(), untilDeadline)
 	}
 	if !hasEnded { // ctx has just ended run, which may still return results
 		o, hasEnded = waitFor(outcomes, never, lastMoment)

@@ -106,12 +106,12 @@ func (c *chunks) join() []byte {
 		n += len(b)
 	}
 
-	out := make([]byte, 0, n)
+	joined := make([]byte, 0, n)
 	for i, b := range c.full {
-		out = append(out, b...)
+		joined = append(joined, b...)
 		c.full[i] = nil
 	}
-	return append(out, c.last...)
+	return append(joined, c.last...)
 }
 
 // write encodes v, whose shape is s. Lists of the usual types are written without reflection on each element. Nil is null.

@@ -52,8 +52,8 @@ func (p Pair) TimesFloat(x float64) Pair { return p.Times(Pair{High: x}) }
 // DividedBy returns p/x: the quotient q of floats, and the rest p − q·x divided by x.
 func (p Pair) DividedBy(x float64) Pair {
 	q := p.High / x
-	rest := p.Minus(Product(q, x))
-	return exactSum(q, rest.High/x)
+	remainder := p.Minus(Product(q, x))
+	return exactSum(q, remainder.High/x)
 }
 
 // logTerms are the terms of the series of a logarithm: the ratio of one to the next is at most 0.0295, and those from logPairs on are below
@@ -94,7 +94,7 @@ func (p Pair) Exp() scaled.Number {
 		return scaled.Number{}
 	}
 	k := math.Round(p.High / math.Ln2)
-	rest := p.Minus(ln2.TimesFloat(k))
-	exp := math.Exp(rest.High)
-	return scaled.Make(exp+exp*rest.Low, int64(k)) // e^Low is 1 + Low up to a rounding
+	remainder := p.Minus(ln2.TimesFloat(k))
+	exp := math.Exp(remainder.High)
+	return scaled.Make(exp+exp*remainder.Low, int64(k)) // e^Low is 1 + Low up to a rounding
 }

@@ -114,13 +114,13 @@ func (x loopSet) chain(a, b []float64, atA, atB []int) float64 {
 	sum := 0.0
 	atB = atB[:len(atA)]
 	if x == rounded {
-		for k, at := range atA {
-			sum += float64(a[at] * b[atB[k]])
+		for k, place := range atA {
+			sum += float64(a[place] * b[atB[k]])
 		}
 		return sum
 	}
-	for k, at := range atA {
-		sum = math.FMA(a[at], b[atB[k]], sum)
+	for k, place := range atA {
+		sum = math.FMA(a[place], b[atB[k]], sum)
 	}
 	return sum
 }
@@ -137,16 +137,16 @@ func (x loopSet) chains(out *[4]float64, a, b []float64, columns *[4]int, atA, a
 	b0, b1, b2, b3 := b[columns[0]:], b[columns[1]:], b[columns[2]:], b[columns[3]:]
 	var s0, s1, s2, s3 float64
 	if x == rounded {
-		for k, at := range atA {
-			f, j := a[at], atB[k]
+		for k, place := range atA {
+			f, j := a[place], atB[k]
 			s0 += float64(f * b0[j])
 			s1 += float64(f * b1[j])
 			s2 += float64(f * b2[j])
 			s3 += float64(f * b3[j])
 		}
 	} else {
-		for k, at := range atA {
-			f, j := a[at], atB[k]
+		for k, place := range atA {
+			f, j := a[place], atB[k]
 			s0 = math.FMA(f, b0[j], s0)
 			s1 = math.FMA(f, b1[j], s1)
 			s2 = math.FMA(f, b2[j], s2)

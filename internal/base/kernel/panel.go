@@ -10,7 +10,7 @@ type panelArgs struct {
 	out    *float64
 	v      *float64
 	s      *float64
-	at     *int
+	vRows  *int
 	panels int
 	depth  int
 	stride int // bytes between rows of out
@@ -165,7 +165,7 @@ func (x loopSet) tiles(
 		out:    &out[0],
 		v:      &v[0],
 		s:      &s[0],
-		at:     &vRows[0],
+		vRows:  &vRows[0],
 		panels: panels,
 		depth:  len(vRows),
 		stride: 8 * stride, // in bytes, as step and skip

@@ -20,18 +20,18 @@ const negligible = 0x1p-1000
 
 // scaled returns a·2^−exp with its largest entry in [½, 1), and exp. For a zero matrix it returns zeros and exp = 0. The error is
 // ErrNotFinite.
-func scaled(a []float64) (out []float64, exp int, err error) {
+func scaled(a []float64) (scaledA []float64, exp int, err error) {
 	top := largest(a)
 	if math.IsNaN(top) || math.IsInf(top, 0) {
 		return nil, 0, ErrNotFinite
 	}
-	out = make([]float64, len(a))
+	scaledA = make([]float64, len(a))
 	if top == 0 {
-		return out, 0, nil
+		return scaledA, 0, nil
 	}
 	_, exp = math.Frexp(top)
-	scale(out, a, -exp)
-	return out, exp, nil
+	scale(scaledA, a, -exp)
+	return scaledA, exp, nil
 }
 
 // dropNegligible sets entries of a scaled matrix to 0 that are too small to change an eigenvalue.
@@ -172,8 +172,8 @@ func Solve(a []float64, m, n int, b []float64, columns int) ([]float64, error) {
 	if err := x.Solve(mat.NewDense(m, n, scaledA), mat.NewDense(m, columns, scaledB)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSingular, err)
 	}
-	out := x.RawMatrix().Data
-	return out, scaleBack(out, expB-expA)
+	solution := x.RawMatrix().Data
+	return solution, scaleBack(solution, expB-expA)
 }
 
 // SolveSmall overwrites b with the solution of a·x = b, for an a of n × n, by elimination with partial pivoting. It destroys a. It returns
@@ -234,8 +234,8 @@ func Inverse(a []float64, n int) ([]float64, error) {
 	if err := x.Inverse(mat.NewDense(n, n, scaledA)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSingular, err)
 	}
-	out := x.RawMatrix().Data
-	return out, scaleBack(out, -exp)
+	inverse := x.RawMatrix().Data
+	return inverse, scaleBack(inverse, -exp)
 }
 
 // Cholesky is the factor of a positive definite matrix.

@@ -96,7 +96,7 @@ func (a *neon) tile(rows int) {
 // addTileTerms writes the loop over k of tile, which adds the products s[r, k]·v[k, j] to the sums. Labels begin with name.
 func (a *neon) addTileTerms(rows int, name string) {
 	a.instruct("MOVD", "16(R0)", "R8")  // s
-	a.instruct("MOVD", "24(R0)", "R9")  // at
+	a.instruct("MOVD", "24(R0)", "R9")  // places of the rows of v
 	a.instruct("MOVD", "40(R0)", "R10") // depth
 	a.label(name + "k")
 	a.instruct("MOVD.P", "8(R9)", "R7")
@@ -278,10 +278,10 @@ func (a *neon) batch() {
 func (a *neon) transpose() {
 	a.function("transposeNEON", "func transposeNEON(a *transposeArgs)")
 	a.instruct("MOVD", "a+0(FP)", "R0")
-	a.instruct("MOVD", "0(R0)", "R1")  // to
-	a.instruct("MOVD", "8(R0)", "R2")  // from
-	a.instruct("MOVD", "16(R0)", "R3") // where
-	a.instruct("MOVD", "24(R0)", "R4") // at
+	a.instruct("MOVD", "0(R0)", "R1")  // output
+	a.instruct("MOVD", "8(R0)", "R2")  // input
+	a.instruct("MOVD", "16(R0)", "R3") // targets
+	a.instruct("MOVD", "24(R0)", "R4") // sources
 	a.instruct("MOVD", "32(R0)", "R5") // tiles
 	for i := range 4 {
 		row, column := fmt.Sprintf("R%d", 6+i), fmt.Sprintf("R%d", 10+i)
@@ -315,10 +315,10 @@ func (a *neon) transpose() {
 func (a *neon) scatter() {
 	a.function("scatterNEON", "func scatterNEON(a *scatterArgs)")
 	a.instruct("MOVD", "a+0(FP)", "R0")
-	a.instruct("MOVD", "0(R0)", "R1")  // to
-	a.instruct("MOVD", "8(R0)", "R2")  // from
-	a.instruct("MOVD", "16(R0)", "R3") // where
-	a.instruct("MOVD", "24(R0)", "R4") // at
+	a.instruct("MOVD", "0(R0)", "R1")  // output
+	a.instruct("MOVD", "8(R0)", "R2")  // input
+	a.instruct("MOVD", "16(R0)", "R3") // targets
+	a.instruct("MOVD", "24(R0)", "R4") // sources
 	a.instruct("MOVD", "32(R0)", "R5") // lines
 	for i := range 8 {
 		place := fmt.Sprintf("R%d", 6+i)

@@ -108,7 +108,7 @@ func (a *x86) tiles(rows, panels int) {
 		a.instruct("LEAQ", "(SI)(R9*1)", "R13") // the second panel of v
 	}
 	a.instruct("MOVQ", "16(DI)", "BX")  // s
-	a.instruct("MOVQ", "24(DI)", "R11") // at
+	a.instruct("MOVQ", "24(DI)", "R11") // places of the rows of v
 	a.instruct("MOVQ", "40(DI)", "R12") // depth
 	a.label(name + "k")
 	a.addTerm(rows, panels)
@@ -395,22 +395,22 @@ func (a *x86) addBatchTerms(n int, pointers []string) {
 	a.instruct("JNZ", "k")
 }
 
-// transpose writes the function of kernel.Tiles: it copies tiles of four rows and columns, transposed. Entry i of column j of a tile in
-// from becomes entry j of row i of the tile in to.
+// transpose writes the function of kernel.Tiles: it copies tiles of four rows and columns, transposed. Entry i of column j of a tile of
+// the input becomes entry j of row i of the tile of the output.
 func (a *x86) transpose() {
 	a.function("transpose"+a.name, "func transpose"+a.name+"(a *transposeArgs)")
 	a.instruct("MOVQ", "a+0(FP)", "DI")
-	a.instruct("MOVQ", "8(DI)", "SI")   // from
-	a.instruct("MOVQ", "16(DI)", "R12") // where
-	a.instruct("MOVQ", "24(DI)", "R13") // at
+	a.instruct("MOVQ", "8(DI)", "SI")   // input
+	a.instruct("MOVQ", "16(DI)", "R12") // targets
+	a.instruct("MOVQ", "24(DI)", "R13") // sources
 	a.instruct("MOVQ", "32(DI)", "CX")  // tiles
 	columns := []string{"R8", "R9", "R10", "R11"}
-	for j, column := range columns { // pointers from here on: from plus the column's offset
+	for j, column := range columns { // pointers from here on: input plus the column's offset
 		a.instruct("MOVQ", memory(72+8*j, "DI"), column)
 		a.instruct("ADDQ", "SI", column)
 	}
-	a.instruct("MOVQ", "(DI)", "DX")           // to
-	rows := []string{"SI", "R14", "R15", "DI"} // from and the arguments are not needed any more when SI and DI are set
+	a.instruct("MOVQ", "(DI)", "DX")           // output
+	rows := []string{"SI", "R14", "R15", "DI"} // input and the arguments are not needed any more when SI and DI are set
 	for i, row := range rows {
 		a.instruct("MOVQ", memory(40+8*i, "DI"), row)
 	}
@@ -418,8 +418,8 @@ func (a *x86) transpose() {
 		a.instruct("ADDQ", "DX", row)
 	}
 	a.label("next")
-	a.instruct("MOVQ", "(R13)", "AX") // the tile's place in from
-	a.instruct("MOVQ", "(R12)", "BX") // and in to
+	a.instruct("MOVQ", "(R13)", "AX") // the tile's place in input
+	a.instruct("MOVQ", "(R12)", "BX") // and in output
 	a.transposeTile(columns, rows)
 	a.instruct("ADDQ", "$8", "R12")
 	a.instruct("ADDQ", "$8", "R13")
@@ -452,19 +452,19 @@ func (a *x86) transposeTile(columns, rows []string) {
 func (a *x86) scatter() {
 	a.function("scatter"+a.name, "func scatter"+a.name+"(a *scatterArgs)")
 	a.instruct("MOVQ", "a+0(FP)", "DI")
-	a.instruct("MOVQ", "(DI)", "DX")   // to
-	a.instruct("MOVQ", "8(DI)", "SI")  // from
-	a.instruct("MOVQ", "24(DI)", "CX") // at
+	a.instruct("MOVQ", "(DI)", "DX")   // output
+	a.instruct("MOVQ", "8(DI)", "SI")  // input
+	a.instruct("MOVQ", "24(DI)", "CX") // sources
 	places := []string{"R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15"}
-	for i, place := range places { // pointers from here on: to plus the place
+	for i, place := range places { // pointers from here on: output plus the place
 		a.instruct("MOVQ", memory(40+8*i, "DI"), place)
 		a.instruct("ADDQ", "DX", place)
 	}
-	a.instruct("MOVQ", "16(DI)", "DX") // where; the pointer to itself is not needed any more
+	a.instruct("MOVQ", "16(DI)", "DX") // targets; the pointer to itself is not needed any more
 	a.instruct("MOVQ", "32(DI)", "DI") // lines, over the pointer to the arguments
 	a.label("next")
-	a.instruct("MOVQ", "(CX)", "AX") // the line's place in from
-	a.instruct("MOVQ", "(DX)", "BX") // and in to
+	a.instruct("MOVQ", "(CX)", "AX") // the line's place in input
+	a.instruct("MOVQ", "(DX)", "BX") // and in output
 	for i := range places {
 		a.instruct("VMOVSD", memory(8*i, "SI")+"(AX*8)", fmt.Sprintf("X%d", i))
 	}
