@@ -131,7 +131,7 @@ func CheckTimes(stored, deadline int64, timings map[string]float64) error {
 	return nil
 }
 
-// CheckSettings checks names and ranges. Maps that are given have no place in a message.
+// CheckSettings checks names and ranges. Settings whose maps are given as matrices cannot be sent in a message, and are refused.
 func CheckSettings(s query.Settings) error {
 	if s.Method != "" && !slices.Contains(query.Methods, s.Method) {
 		names := strings.Fields(strings.Trim(fmt.Sprint(query.Methods), "[]"))

@@ -38,8 +38,8 @@ func Weighted(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
 	active.blend(out, a, b, atA, atB, w, isFirst)
 }
 
-// blend computes Weighted with the loops of x, or Blend if the weights w are nil. It panics if a list is too short, since the assembly does
-// not check.
+// blend computes out[i] ← Σ_k w[k]·a[atA[k]+i]·b[atB[k]+i] with the loops of x, or adds the sum to out unless isFirst is set. All weights
+// are 1 if w is nil. It panics if a list is too short, since the assembly does not check.
 func (x loopSet) blend(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
 	n := len(out)
 	if n == 0 {
@@ -86,7 +86,8 @@ func checkRuns(list []float64, places []int, n int) {
 	}
 }
 
-// blendInGo computes Weighted, or Blend if the weights w are nil, by the loops in Go.
+// blendInGo computes out[i] ← Σ_k w[k]·a[atA[k]+i]·b[atB[k]+i] by the loops in Go, or adds the sum to out unless isFirst is set. All
+// weights are 1 if w is nil.
 func (x loopSet) blendInGo(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
 	n := len(out)
 	for k, begin := range atA {
@@ -109,7 +110,8 @@ func (x loopSet) blendInGo(out, a, b []float64, atA, atB []int, w []float64, isF
 // Chain returns the sum of products of single entries Σ_k a[atA[k]]·b[atB[k]]: an entry of Blend.
 func Chain(a, b []float64, atA, atB []int) float64 { return active.chain(a, b, atA, atB) }
 
-// chain returns the sum of Chain. Every product and addition is rounded if x is rounded, else each pair of them is fused and rounded once.
+// chain returns Σ_k a[atA[k]]·b[atB[k]], added up one term after the other. Every product and addition is rounded if x is rounded, else
+// each pair of them is fused and rounded once.
 func (x loopSet) chain(a, b []float64, atA, atB []int) float64 {
 	sum := 0.0
 	atB = atB[:len(atA)]
@@ -130,8 +132,8 @@ func Chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB []int) {
 	active.chains(out, a, b, columns, atA, atB)
 }
 
-// chains sets out to the four sums of Chains. Every product and addition is rounded if x is rounded, else each pair of them is fused and
-// rounded once.
+// chains sets out[c] to Σ_k a[atA[k]]·b[columns[c]+atB[k]], added up one term after the other, for four columns c. Every product and
+// addition is rounded if x is rounded, else each pair of them is fused and rounded once.
 func (x loopSet) chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB []int) {
 	atB = atB[:len(atA)]
 	b0, b1, b2, b3 := b[columns[0]:], b[columns[1]:], b[columns[2]:], b[columns[3]:]

@@ -56,8 +56,9 @@ func packGroup(s, table []float64, group, sum []int) {
 	}
 }
 
-// packTiles writes what packGroup does, for four rows or more, if the values of the sum are in runs of four: four rows by four values at a
-// time. The last four rows may have some of those before. Values that make no run come last, entry by entry.
+// packTiles writes table[group[i]+sum[k]] for the rows i of a group of four or more, k by k, if the values k of the sum are in runs of
+// four: four rows by four values at a time. The last four rows may have some of those before. Values that make no run come last, entry by
+// entry.
 func (x loopSet) packTiles(s, table []float64, group, sum []int) {
 	n := len(group)
 	for i := 0; i < n; i += TileSide {
@@ -91,8 +92,9 @@ func (x loopSet) packFourRows(packed, table []float64, step int, rows *[TileSide
 // in the first-level cache.
 const nearSum = 16
 
-// packAcross writes what packRows does, for tables in which rows are close together: all groups for some values of the sum, then all groups
-// for the next ones.
+// packAcross writes table[rows[r]+sum[k]] group after group of rows r, and within a group k by k, for tables in which rows are close
+// together. It does so for all groups and some values k of the sum, then for all groups and the next values, so that lines stay in the
+// cache.
 func (x loopSet) packAcross(s, table []float64, rows, sum []int) {
 	groups := x.groups(len(rows))
 	areNeighbours := areRuns(rows, len(rows)) && len(rows) >= groups*TileSide

@@ -109,8 +109,9 @@ func (x loopSet) singleEntries(
 	}
 }
 
-// partialTile computes what singleEntries does, for n < Columns columns, by tiles: it copies the columns of out and of V into tiles of
-// Columns columns, some rows of V at a time, and the result back.
+// partialTile computes out[r·stride+j] ← Σ_k s[k·sStride+r]·v[vRows[k]+j], or adds the sum unless isFirst is set, for n < Columns columns
+// j. It copies the columns of out and of V into tiles of Columns columns, some rows of V at a time, and the result back: whole tiles are
+// faster than single entries.
 func (x loopSet) partialTile(
 	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, isFirst bool,
 ) {
@@ -140,7 +141,9 @@ func (x loopSet) partialTile(
 	}
 }
 
-// tiles computes what group does, for whole panels of Columns columns. It panics if a list is too short, since the assembly does not check.
+// tiles computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j], or adds the sum unless isFirst is set, for the rows r of one group and the
+// columns j of some panels. Row k of panel p of V is the Columns entries from v[vRows[k]+p·panelStep] on. It panics if a list is too short,
+// since the assembly does not check.
 func (x loopSet) tiles(
 	out []float64, stride, rows, panels int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
@@ -179,7 +182,8 @@ func (x loopSet) tiles(
 	x.panelVector(&a)
 }
 
-// tilesInGo computes what tiles does by the loops in Go, fused or rounded.
+// tilesInGo computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j] by the loops in Go, fused or rounded, or adds the sum unless isFirst is
+// set, for rows r and the columns j of some panels. Row k of panel p of V begins at v[vRows[k]+p·panelStep].
 func (x loopSet) tilesInGo(
 	out []float64, stride, rows, panels int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {

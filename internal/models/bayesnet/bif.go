@@ -295,7 +295,7 @@ func (r *rowReader) readWholeTable(offset int) {
 		}
 		r.isRead[row] = true
 	}
-	if len(r.lines) == 1 {
+	if len(r.lines) == 1 { // a single row
 		r.lines[0] = r.network.lineAt(offset)
 	}
 	d := r.table.Shape[len(r.table.Shape)-1]

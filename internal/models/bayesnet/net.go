@@ -229,7 +229,7 @@ func (p *net) readPotential(offset int) {
 			p.readData(place, t)
 		case "model_data":
 			p.expect('=', "%s", place)
-			text := p.offset
+			text := p.offset // where the formula begins
 			p.skipTo(';', "%s", place)
 			p.failAs(fault.Unsupported, start, uai.ErrModel, "%s is the formula %s, numbers are read", place,
 				strings.Trim(strings.Join(strings.Fields(p.text[min(text, p.offset):p.offset]), " "), "; "))

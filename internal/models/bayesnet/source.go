@@ -108,7 +108,7 @@ func (s *source) peek() byte {
 				s.fail(s.offset, uai.ErrSyntax, "a comment without end")
 				return 0
 			}
-			s.offset += end + 4
+			s.offset += end + 4 // with /* and */
 		case s.startsComment(remaining):
 			end := strings.IndexByte(remaining, '\n')
 			if end < 0 {

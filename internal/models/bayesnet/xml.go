@@ -155,8 +155,8 @@ func (n *network) readNumbers(e *element, what string, list []float64) {
 	})
 }
 
-// forEachWord calls do for each word of an element. It is an error if their number is not needed. unit names the words
-// in errors. It returns false after an error.
+// forEachWord calls do for each word of an element. It is an error if there are not as many words as needed. unit names the words in
+// errors, and what the element. It returns false after an error.
 func (n *network) forEachWord(e *element, what, unit string, needed int, do func(i int, word string)) bool {
 	text := e.text
 	for i := range needed {

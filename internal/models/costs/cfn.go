@@ -146,7 +146,7 @@ func (p *cfn) readProblem() {
 func (p *cfn) readVariables() {
 	for p.open("variables"); p.hasMore("variables"); {
 		name := ""
-		if p.kind == wordToken && (p.isKey || !looksNumeric(p.text)) {
+		if p.kind == wordToken && (p.isKey || !looksNumeric(p.text)) { // else it is the number of values: the variable has no name
 			name = p.readWord("a variable")
 		}
 		title := name

@@ -99,7 +99,7 @@ func (o Potts) groupTable() (*tensor.Symmetric, error) {
 	for k := range dims {
 		dims[k] = o.Values
 	}
-	levels, err := countspace.Identity(dims)
+	levels, err := countspace.Identity(dims) // each value is counted by itself
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
