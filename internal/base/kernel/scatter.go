@@ -44,7 +44,8 @@ func largestSum(x, y []int) int {
 // Copy copies all tiles.
 func (t *Tiles) Copy(output, input []float64) { t.copy(active, output, input) }
 
-// copy copies all tiles with the loops of x. It panics if output or input is too short, since the assembly does not check.
+// copy copies input[sources[k]+columns[j]+i] to output[targets[k]+rows[i]+j] for i, j < 4 and all tiles k, with the loops of x. It panics
+// if output or input is too short, since the assembly does not check.
 func (t *Tiles) copy(x loopSet, output, input []float64) {
 	if len(t.sources) == 0 {
 		return
@@ -60,10 +61,10 @@ func (t *Tiles) copy(x loopSet, output, input []float64) {
 		}
 		return
 	}
-	_, _ = output[t.outputLen-1], input[t.inputLen-1]
+	_, _ = output[t.outputLen-1], input[t.inputLen-1] // panics if one is too short
 	a := transposeArgs{output: &output[0], input: &input[0], targets: &t.targets[0], sources: &t.sources[0], tiles: len(t.sources)}
 	for i := range TileSide {
-		a.rows[i], a.columns[i] = 8*t.rows[i], 8*t.columns[i]
+		a.rows[i], a.columns[i] = 8*t.rows[i], 8*t.columns[i] // bytes
 	}
 	x.transposeVector(&a)
 }
@@ -96,7 +97,8 @@ func (l *Lines) Set(targets, sources []int, places *[Columns]int) {
 // Copy copies all lines.
 func (l *Lines) Copy(output, input []float64) { l.copy(active, output, input) }
 
-// copy copies all lines with the loops of x. It panics if output or input is too short, since the assembly does not check.
+// copy copies input[sources[k]+j] to output[targets[k]+places[j]] for every entry j of every line k, with the loops of x. It panics if
+// output or input is too short, since the assembly does not check.
 func (l *Lines) copy(x loopSet, output, input []float64) {
 	if len(l.sources) == 0 {
 		return
@@ -110,10 +112,10 @@ func (l *Lines) copy(x loopSet, output, input []float64) {
 		}
 		return
 	}
-	_, _ = output[l.outputLen-1], input[l.inputLen-1]
+	_, _ = output[l.outputLen-1], input[l.inputLen-1] // panics if one is too short
 	a := scatterArgs{output: &output[0], input: &input[0], targets: &l.targets[0], sources: &l.sources[0], lines: len(l.sources)}
 	for j, p := range l.places {
-		a.places[j] = 8 * p
+		a.places[j] = 8 * p // bytes
 	}
 	x.scatterVector(&a)
 }

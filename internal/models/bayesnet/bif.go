@@ -355,6 +355,7 @@ func WriteBIF(to io.Writer, m *factorgraph.Model) error {
 		states[v] = mapNames(bifName, w.states[v])
 		fmt.Fprintf(w, "variable %s {\n  type discrete [ %d ] { %s };\n}\n", names[v], len(states[v]), strings.Join(states[v], ", "))
 	}
+	// The word table stands before the row of a node without parents; states are called by their names.
 	w.writeDistributions(names, "table ", ") ", func(v, x int) string { return states[v][x] })
 	return w.finish()
 }

@@ -222,6 +222,7 @@ func WriteDSC(to io.Writer, m *factorgraph.Model) error {
 		}
 		fmt.Fprintf(w, "  type : discrete [ %d ] = { %s };\n}\n", len(w.states[v]), states)
 	}
+	// Nothing stands before the row of a node without parents; states are their positions.
 	w.writeDistributions(names, "", ") : ", func(_, x int) string { return strconv.Itoa(x) })
 	return w.finish()
 }

@@ -127,7 +127,7 @@ func (p *cfn) readProblem() {
 	bound := p.readWord("the bound, < or > and a number")
 	number, isMaximisation := strings.CutPrefix(bound, ">")
 	if isMaximisation {
-		p.sign = -1
+		p.sign = -1 // of costs to be minimised
 	} else {
 		var isMinimisation bool
 		if number, isMinimisation = strings.CutPrefix(bound, "<"); !isMinimisation && p.Err == nil {
@@ -137,7 +137,7 @@ func (p *cfn) readProblem() {
 	if p.Err == nil {
 		p.top = p.parseCost(number, "mustbe")
 	}
-	if p.hasMore("problem") {
+	if p.hasMore("problem") { // if not, it passes the closing brace
 		p.failWanted("the end of problem")
 	}
 }
@@ -238,13 +238,13 @@ func (p *cfn) readDefinition(title, name string, scope []int) {
 	case !p.acceptMember("costs"):
 		p.failWanted("costs, defaultcost or type of " + title)
 	case p.kind == wordToken:
-		t := p.addFunction(title, scope, 0)
+		t := p.addFunction(title, scope, 0) // filled later: the word names a function that may come after this one
 		p.pending = append(p.pending, pending{title, p.text, p.line, t})
 		p.advance()
 	default:
 		p.readDense(title, name, scope)
 	}
-	if p.hasMore(title) {
+	if p.hasMore(title) { // if not, it passes the closing brace
 		p.failWanted("the end of " + title)
 	}
 }
@@ -361,7 +361,7 @@ func (p *cfn) readTyped(title string, scope []int) {
 		return
 	}
 	p.addFormula(title, kind, scope, parameters)
-	if p.hasMore(title) {
+	if p.hasMore(title) { // if not, it passes the closing brace
 		p.failWanted("the end of " + title)
 	}
 }

@@ -179,8 +179,8 @@ func (n *network) forbidAboveBound() {
 	}
 }
 
-// unit returns the unit of costs: the least power of ten, from 1, of which no finite cost has more than 700. If it is
-// not 1, a cost too small for it is an error.
+// unit returns the unit of costs: the least power of ten, from 1, of which no finite cost has more than 700, so that exp(−cost/unit) is
+// within float64. If the unit is not 1, a cost below leastNats units, which rounding would lose, is an error.
 func (n *network) unit() float64 {
 	highest, lowest := 0.0, math.Inf(1) // absolute values of finite costs other than 0
 	for _, f := range n.functions {

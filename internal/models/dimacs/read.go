@@ -82,8 +82,8 @@ type reader struct {
 	isOver    bool     // whether % was read, which ends the clauses
 }
 
-// readItem reads the item that begins with the current word: a comment, the header, a weight, or a literal. Nothing
-// counts after %.
+// readItem reads the item that begins with the current word: a comment, the header, a weight, or a literal. Nothing counts after %.
+// Words that begin a line have a meaning of their own; w and % have it only outside of clauses, where openLine is 0.
 func (f *reader) readItem() {
 	switch {
 	case f.isOver:
@@ -142,7 +142,7 @@ func (f *reader) readLiteral() {
 	switch {
 	case f.Err != nil:
 	case n != 0:
-		f.openLine = cmp.Or(f.openLine, f.Line)
+		f.openLine = cmp.Or(f.openLine, f.Line) // where the clause begins
 		if f.literals = append(f.literals, int32(n)); len(f.literals) > f.limits.Legs {
 			f.FailInput(uai.ErrLimit, "more than %d literals", f.limits.Legs)
 		}

@@ -205,7 +205,7 @@ func (p *graph) model() (*factorgraph.Model, error) {
 		m.Domains = append(m.Domains, p.sizes[label])
 		m.Names = append(m.Names, strconv.Itoa(label))
 	}
-	if len(labels) == 0 || labels[len(labels)-1] == len(labels)-1 {
+	if len(labels) == 0 || labels[len(labels)-1] == len(labels)-1 { // they ascend, so the last one tells
 		m.Names = nil
 	}
 
