@@ -163,7 +163,8 @@ func (g *sequence) isSettled() bool {
 	return isTotalSettled && g.areMarginalsSettled()
 }
 
-// CountSampling returns the number of assignments whose plans have drawn components. All their sampled bounds are to hold together.
+// CountSampling returns the number of assignments whose plans have drawn components. All their sampled bounds are to hold together, so that
+// the probability with which they may fail is divided by this number.
 func CountSampling(assignments []btn.Assignment) int {
 	n := 0
 	for _, a := range assignments {

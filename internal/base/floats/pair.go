@@ -88,7 +88,7 @@ func Log(x float64) Pair {
 	return sum.Times(t).TimesFloat(2).Plus(ln2.TimesFloat(float64(e)))
 }
 
-// Exp returns e^p with an error of two roundings, for |p| below 2^50: e^p = 2^k · e^rest with rest = p − k·ln 2.
+// Exp returns e^p with an error of two roundings, for |p| below 2^50: e^p = 2^k · e^r with the remainder r = p − k·ln 2.
 func (p Pair) Exp() scaled.Number {
 	if math.IsInf(p.High, -1) {
 		return scaled.Number{}

@@ -84,7 +84,8 @@ func (s *source) fail(offset int, sentinel error, format string, args ...any) {
 	s.failAs(fault.BadInput, offset, sentinel, format, args...)
 }
 
-// failAs notes an error with a code at an offset of the text, unless there is one already, and ends the text.
+// failAs notes an error with a code at an offset of the text, unless there is one already, and moves to the end of the text, so that
+// reading ends.
 func (s *source) failAs(code fault.Code, offset int, sentinel error, format string, args ...any) {
 	if s.err == nil {
 		lineStart := 1 + strings.LastIndexByte(s.text[:offset], '\n')

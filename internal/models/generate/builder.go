@@ -33,7 +33,7 @@ type builder struct {
 	scopesAndShapes []int                // per factor, its scope, then its shape
 }
 
-// newBuilder returns a builder with memory for so many factors, entries of their tables and variables in their scopes.
+// newBuilder returns a builder with memory for the given numbers of factors, of entries of their tables, and of variables in their scopes.
 // It grows if more are added.
 func newBuilder(domains []int, factors, entries, scopes int) builder {
 	return builder{
