@@ -213,12 +213,12 @@ func CheckErrorInfo(e *query.ErrorInfo) error {
 
 // CheckQueries returns an error if queries are wrong, with the field that is. If the model is known, domains are those of its variables,
 // and the checks are those of query.Check. Otherwise they are those of query.CheckForm. An empty list of queries is no error.
-func CheckQueries(domains []int, known bool, queries []query.Query) error {
+func CheckQueries(domains []int, isModelKnown bool, queries []query.Query) error {
 	if len(queries) == 0 {
 		return nil
 	}
 	err := query.CheckForm(queries)
-	if known {
+	if isModelKnown {
 		err = query.Check(domains, queries)
 	}
 	var fieldError interface {

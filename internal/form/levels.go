@@ -21,7 +21,7 @@ func NewLevels(l countspace.Levels) Levels {
 	numberOf := map[string]int{} // by table
 	for leg, table := range l.Of {
 		if leg > 0 && isSameSlice(table, l.Of[leg-1]) {
-			w.Legs[leg] = w.Legs[leg-1]
+			w.Legs[leg] = w.Legs[leg-1] // the usual case, without a look at the entries
 			continue
 		}
 		key := "no table"

@@ -7,16 +7,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// WritePieces writes an array of n pieces: tensor i with a list of its modes, as at(i) returns them. A piece is a map with two keys:
+// WritePieces writes an array of n pieces: tensor i with a list of its modes, as piece(i) returns them. A piece is a map with two keys:
 // name, for the modes, and "table", for the tensor. Pieces are encoded one at a time, so that the encoded form of all of them is never in
 // memory.
-func WritePieces(w *codec.Writer, name string, n int, at func(i int) (modes []int, t tensor.Tensor)) error {
+func WritePieces(w *codec.Writer, name string, n int, piece func(i int) (modes []int, t tensor.Tensor)) error {
 	if err := w.ArrayLen(n); err != nil {
 		return err
 	}
 	p := pieceWriter{writer: w}
 	for i := range n {
-		modes, t := at(i)
+		modes, t := piece(i)
 		p.encoded = codec.AppendText(codec.AppendMap(p.encoded[:0], 2), name)
 		p.encoded = codec.AppendText(codec.AppendInts(p.encoded, modes), "table")
 		if err := p.writeTensor(t); err != nil {
@@ -50,6 +50,7 @@ func (p *pieceWriter) writeTensor(t tensor.Tensor) error {
 			return p.writer.WriteEncoded(p.encoded)
 		}
 	}
+	// Other kinds, and empty lists, which the codec leaves out.
 	table, err := NewTensor(t)
 	if err == nil {
 		err = p.writer.WriteEncoded(p.encoded)

@@ -49,7 +49,7 @@ func (p Pair) Times(q Pair) Pair {
 // TimesFloat returns p·x.
 func (p Pair) TimesFloat(x float64) Pair { return p.Times(Pair{High: x}) }
 
-// DividedBy returns p/x: the quotient q of floats, and the rest p − q·x divided by x.
+// DividedBy returns p/x: the quotient q of floats, and the remainder p − q·x divided by x.
 func (p Pair) DividedBy(x float64) Pair {
 	q := p.High / x
 	remainder := p.Minus(Product(q, x))

@@ -99,14 +99,14 @@ func (x loopSet) packAcross(s, table []float64, rows, sum []int) {
 	groups := x.groups(len(rows))
 	areNeighbours := areRuns(rows, len(rows)) && len(rows) >= groups*TileSide
 	for k := 0; k < len(sum); k += nearSum {
-		near := sum[k:min(k+nearSum, len(sum))]
+		block := sum[k:min(k+nearSum, len(sum))]
 		for g := range groups {
 			begin, end := g*len(rows)/groups, (g+1)*len(rows)/groups
 			packed := s[begin*len(sum)+k*(end-begin):]
 			if areNeighbours {
-				packRuns(packed, table[rows[begin]:], near, end-begin)
+				packRuns(packed, table[rows[begin]:], block, end-begin)
 			} else {
-				packGroup(packed, table, rows[begin:end], near)
+				packGroup(packed, table, rows[begin:end], block)
 			}
 		}
 	}

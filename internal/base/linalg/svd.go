@@ -92,7 +92,7 @@ func (w *Work) decomposeBidiagonal(a []float64, m, n int, u, s, vt []float64) er
 	b := bidiagonal{m: m, n: n, k: k, diagonal: s, offDiagonal: vectors[:k-1], tauQ: vectors[k : 2*k], tauP: vectors[2*k:]}
 	b.work = buffer(&w.work, b.workspace(a, vt))
 
-	b.reduce(a)
+	b.reduce(a) // a has the reflections from here on
 	copy(vt[:k*n], a)
 	b.makeP(vt)
 	var ut []float64 // the transpose of q, at the end of u

@@ -153,7 +153,7 @@ func groupStates(dims, values []int, k int) (groups [][]int) {
 	var functions [][]int
 	for x := range dims[k] {
 		function := fixParent(dims, values, k, x)
-		g := slices.IndexFunc(functions, func(known []int) bool { return slices.Equal(function, known) })
+		g := slices.IndexFunc(functions, func(existing []int) bool { return slices.Equal(function, existing) })
 		if g < 0 {
 			g, functions, groups = len(functions), append(functions, function), append(groups, nil)
 		}

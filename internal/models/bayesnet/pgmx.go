@@ -173,7 +173,7 @@ func (p *pgmx) readIndependentCauses(e *element, scope []int, place string) {
 	if len(scope) > 1 {
 		f.Table = noisyMaxTable(shape, links, leak)
 	}
-	if isMax {
+	if isMax { // readEffects has reversed the states
 		reverseLast(f.Table)
 	}
 }

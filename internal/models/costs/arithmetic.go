@@ -57,7 +57,7 @@ func (n *network) addFormula(title, kind string, scope []int, parameters []float
 			continue
 		}
 		constant, mostAllowed := parameters[0], parameters[1]
-		violation := comparisons[kind](y + constant - x)
+		violation := comparisons[kind](y + constant - x) // how far the comparison is violated, at most 0 if it holds
 		if t.Data[i] = max(violation, 0); violation > mostAllowed {
 			t.Data[i] = math.Inf(1)
 		}

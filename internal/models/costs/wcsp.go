@@ -96,7 +96,7 @@ func (p *wcsp) readFunction(title string) {
 		p.readFormula(title, p.Word, scope)
 		return
 	case err != nil:
-		p.ParseInteger(p.Word, "the number of combinations of "+title)
+		p.ParseInteger(p.Word, "the number of combinations of "+title) // notes the error
 	case defaultCost < 0:
 		p.Line = line
 		p.FailInput(uai.ErrModel, "the default cost of %s is %v, costs are at least 0", title, defaultCost)

@@ -241,7 +241,7 @@ func sorted(set map[int32]bool) []int32 {
 // negation. isTautology is true if the clause always holds.
 func (p *projection) resolvent(a, b []int32, n int32) (clause []int32, isTautology bool) {
 	p.work += len(a) + len(b)
-	clause = make([]int32, 0, len(a)+len(b)-2)
+	clause = make([]int32, 0, len(a)+len(b)-2) // without n and −n
 	for _, l := range a {
 		if l != n {
 			clause = append(clause, l)

@@ -36,12 +36,13 @@ const (
 // literals are false and 1 elsewhere, a table up to eight literals and a CP tensor of two terms beyond. Literals that are there twice
 // count once, and a clause with a literal and its negation is left out.
 //
-// Weights are "c p weight LITERAL WEIGHT 0", decimal or a fraction. Of a variable without any both are 1. Of a variable with one of them,
-// w, the other is 1 − w as long as all such weights of the file are probabilities, from 0 to 1; if any is not, the other is 1 for all.
-// "w VARIABLE WEIGHT" is Cachet's, −1 standing for 1 and 1.
+// Weights are "c p weight LITERAL WEIGHT 0", decimal or a fraction. A variable without weights has 1 and 1. If the file gives only one
+// weight w of a variable, the other one is 1 − w, as long as all weights given alone are probabilities, from 0 to 1. If one of them is not,
+// the other weight is 1 for all of these variables. "w VARIABLE WEIGHT" is Cachet's form, in which −1 stands for 1 and 1.
 //
-// Where "c p show" or "c ind" name some of the variables, Z is the projected count: of their assignments, each once, for which the others
-// have a solution. The others are eliminated by resolution, and the model has the shown variables alone, called by their numbers.
+// If "c p show" or "c ind" name some of the variables, Z is the projected count: each assignment of the shown variables counts once if the
+// hidden ones, which are not named, can be given values so that all clauses hold. Hidden variables are eliminated by resolution, and the
+// model has the shown variables alone, called by their numbers.
 //
 // Errors carry bad_input and the line; unsupported for other problems: p wcnf and the like, XOR clauses, and projected counting
 // where a hidden variable has a weight, or their elimination takes more than mostWork steps. Memory grows with the input.

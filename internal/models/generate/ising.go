@@ -131,7 +131,7 @@ func tablesOnEdges(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 			ErrOptions, d, o.Attractive, maxDim)
 	}
 
-	entries := n*d + len(edges)*d*d // at most 1e7·64²
+	entries := n*d + len(edges)*d*d // at most 1e7·64², which an int holds
 	if entries > maxEntries {
 		return nil, fmt.Errorf("%w: tables of %d entries, at most %d", ErrOptions, entries, maxEntries)
 	}

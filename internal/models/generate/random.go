@@ -90,7 +90,7 @@ func Random(o RandomOptions) (*factorgraph.Model, error) {
 		entries += size
 	}
 
-	b := newBuilder(domains, len(scopes)/o.Arity, entries, len(scopes))
+	b := newBuilder(domains, len(scopes)/o.Arity, entries, len(scopes)) // factors, entries, variables in scopes
 	for scope := range slices.Chunk(scopes, o.Arity) {
 		b.addRandom(rng, o.Strength, scope...)
 	}

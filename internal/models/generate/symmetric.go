@@ -160,7 +160,7 @@ func Leaves(n int, seed uint64) (*factorgraph.Model, error) {
 	}
 	scope := firstNumbers(n)
 	for k := range scope {
-		scope[k] += n - 1
+		scope[k] += n - 1 // the inner vertices come first
 	}
 	m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: s})
 	return m, nil

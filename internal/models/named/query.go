@@ -126,7 +126,7 @@ func Resolve(l *factorgraph.Labels, q *query.Query) (field string, err error) {
 		case len(list.names) == 0:
 			continue
 		case len(*list.positions) > 0:
-			return list.field, errTwice
+			return list.field, errTwice // by name and by position
 		}
 		if *list.positions, err = Variables(l, list.names); err != nil {
 			return list.field, err
