@@ -92,7 +92,7 @@ func answerInformation(a *answer) {
 		o.ExpectedEntropy = info.Entropy - o.MutualInfo
 		if len(ask.Utility) > 0 {
 			gain := utilityAfter - utilityNow
-			if gain < gainRounding*largestUtility(ask.Utility) { // only rounding can make it negative, and little is nothing
+			if gain < gainRounding*largestUtility(ask.Utility) { // a gain within rounding is none, also one below 0
 				gain = 0
 			}
 			o.UtilityGain = &gain

@@ -126,7 +126,7 @@ func packRuns(packed, table []float64, sum []int, n int) {
 // copyFour copies four entries, without a call.
 func copyFour(target, source []float64) {
 	x, y := (*[TileSide]float64)(source), (*[TileSide]float64)(target)
-	a, b, c, d := x[0], x[1], x[2], x[3] // read before all writes: the two may overlap
+	a, b, c, d := x[0], x[1], x[2], x[3]
 	y[0], y[1], y[2], y[3] = a, b, c, d
 }
 

@@ -460,7 +460,7 @@ func (a *x86) scatter() {
 		a.instruct("MOVQ", memory(40+8*i, "DI"), place)
 		a.instruct("ADDQ", "DX", place)
 	}
-	a.instruct("MOVQ", "16(DI)", "DX") // targets; the pointer to itself is not needed any more
+	a.instruct("MOVQ", "16(DI)", "DX") // targets, over the pointer to output
 	a.instruct("MOVQ", "32(DI)", "DI") // lines, over the pointer to the arguments
 	a.label("next")
 	a.instruct("MOVQ", "(CX)", "AX") // the line's place in input
