@@ -51,9 +51,10 @@ const (
 
 // The exact way: which of its forms, and where it ends.
 const (
-	// JunctionFlops is the work for Z up to which a network has one contraction tree for all evidence, and JunctionBytes what its tables
-	// and those of marginals may take; JunctionOrder is the work along a min-fill order up to which such a tree is looked for,
-	// JunctionMoves the moves of the search, some 50 ms. Measured: docs/benchmarks/questions.md.
+	// JunctionFlops is the work for Z up to which a network has one contraction tree for all evidence, and JunctionBytes what its tables and
+	// those of marginals may take; JunctionOrder is the work along a min-fill order up to which such a tree is looked for, JunctionMoves the
+	// moves of the search, some 50 ms.
+	// Measured: docs/benchmarks/questions.md.
 	JunctionFlops = 2e8
 	JunctionBytes = 256 << 20
 	JunctionOrder = 1e9
