@@ -189,33 +189,14 @@ func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
 // the only reason is that values of a plan that does not grow are missing, it returns the values as well: a search among the parts may
 // still be the answer.
 func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
-	a := in.Assignment
-	switch {
-	case a == nil:
-		return nil, failure(fault.Internal, "query %d has no assignment", in.Query)
-	case a.Error != nil:
-		e := *a.Error
-		return nil, &e
-	case a.Plan == nil:
-		return nil, failure(fault.Internal, "query %d has no plan", in.Query)
+	if failed := checkAssignment(in); failed != nil {
+		return nil, failed
 	}
-
-	// Whether the plan fits together: a weight for each part, or no list, which means that all weights are 1.
-	for _, e := range a.Plan.Estimates {
-		if e.Alpha != nil && len(e.Alpha) != len(e.Parts) {
-			return nil, failure(
-				fault.Internal, "an estimate has %d components and %d weights", len(e.Parts),
-				len(e.Alpha),
-			)
-		}
-	}
-
-	// The values of its parts. Those of a plan that grows may be missing, or be errors.
-	n := a.Plan.PartCount()
+	n := in.Assignment.Plan.PartCount()
 	sorted := sortedUnits(in.Values)
 	parts, broken := collect(in.Query, n, sorted) // broken: values contradict each other or belong elsewhere
-	if a.Plan.Grows() {
-		return parts, broken
+	if in.Assignment.Plan.Grows() {
+		return parts, broken // values may be missing, or be errors
 	}
 
 	// A plan that does not grow needs all values, and none may be an error.
@@ -236,6 +217,30 @@ func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
 		}
 	}
 	return parts, nil
+}
+
+// checkAssignment returns an error unless the query has an assignment with a plan that fits together: each estimate has a weight for each
+// part, or no weights, which means that all are 1. If planning has failed, the error is that of the assignment.
+func checkAssignment(in Input) *query.ErrorInfo {
+	a := in.Assignment
+	switch {
+	case a == nil:
+		return failure(fault.Internal, "query %d has no assignment", in.Query)
+	case a.Error != nil:
+		e := *a.Error
+		return &e
+	case a.Plan == nil:
+		return failure(fault.Internal, "query %d has no plan", in.Query)
+	}
+	for _, e := range a.Plan.Estimates {
+		if e.Alpha != nil && len(e.Alpha) != len(e.Parts) {
+			return failure(
+				fault.Internal, "an estimate has %d components and %d weights", len(e.Parts),
+				len(e.Alpha),
+			)
+		}
+	}
+	return nil
 }
 
 // reportWork fills in the work of the evaluated estimates: flops, components and slices.

@@ -146,17 +146,46 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 		return nil
 	}
 
-	wrong := func(want string) error { return r.malformed("%s expected, not %s", want, h.class) }
+	switch s.form {
+	case formInts, formSlice:
+		return r.readList(h, s, v)
+	case formMap:
+		return r.readMap(h, s, v)
+	case formStruct:
+		return r.readStruct(h, s, v)
+	case formStreamed:
+		if h.class != classArray {
+			return r.unexpected("array", h)
+		}
+		return v.Addr().Interface().(Streamed).Decode(r, h.length)
+	case formPointer:
+		if err := r.Charge(1, s.elem.typ); err != nil { // of the memory that the message may take
+			return err
+		}
+		v.Set(reflect.New(s.elem.typ))
+		r.i = start // the header is read again, for the value behind the pointer
+		return r.read(s.elem, v.Elem())
+	}
+	return r.readScalar(h, s, v)
+}
 
+// unexpected returns the error that a value, whose header h was read, is not of the class that is wanted.
+func (r *Reader) unexpected(want string, h head) error {
+	return r.malformed("%s expected, not %s", want, h.class)
+}
+
+// readScalar decodes a value that has no others in it, whose header h was read, into v of shape s. A list of floats counts as one, since it
+// is a bin in the message.
+func (r *Reader) readScalar(h head, s *shape, v reflect.Value) error {
 	switch s.form {
 	case formString:
 		if h.class != classString {
-			return wrong("string")
+			return r.unexpected("string", h)
 		}
 		v.SetString(r.readText(h.length))
 	case formBool:
 		if h.class != classBool {
-			return wrong("bool")
+			return r.unexpected("bool", h)
 		}
 		v.SetBool(h.bits == 1)
 	case formInt:
@@ -167,7 +196,7 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 		v.SetInt(x)
 	case formUint:
 		if h.class != classInt {
-			return wrong("integer")
+			return r.unexpected("integer", h)
 		}
 		if h.isNegative || v.OverflowUint(h.bits) {
 			return r.malformed("integer out of the range of %v", s.typ.Kind())
@@ -176,12 +205,12 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 	case formFloat:
 		x, ok := h.number()
 		if !ok {
-			return wrong("float")
+			return r.unexpected("float", h)
 		}
 		v.SetFloat(x)
 	case formBytes:
 		if h.class != classBin {
-			return wrong("bin")
+			return r.unexpected("bin", h)
 		}
 		v.SetBytes(append(make([]byte, 0, h.length), r.readBytes(h.length)...))
 	case formFloats:
@@ -194,24 +223,6 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 		} else {
 			v.Set(reflect.ValueOf(x).Convert(s.typ))
 		}
-	case formInts, formSlice:
-		return r.readList(h, s, v)
-	case formMap:
-		return r.readMap(h, s, v)
-	case formStruct:
-		return r.readStruct(h, s, v)
-	case formStreamed:
-		if h.class != classArray {
-			return wrong("array")
-		}
-		return v.Addr().Interface().(Streamed).Decode(r, h.length)
-	case formPointer:
-		if err := r.Charge(1, s.elem.typ); err != nil { // of the memory that the message may take
-			return err
-		}
-		v.Set(reflect.New(s.elem.typ))
-		r.i = start // the header is read again, for the value behind the pointer
-		return r.read(s.elem, v.Elem())
 	}
 	return nil
 }

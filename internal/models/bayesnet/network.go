@@ -38,7 +38,7 @@ type network struct {
 	hasBegun     bool               // whether the word that begins a model was read
 }
 
-// spare is the number of entries that the tables of a file may have beyond its bytes. Chosen.
+// spare is the number of entries that the tables of a file may have beyond its bytes.
 const spare = 1 << 20
 
 // newNetwork reads all of r and returns a network without nodes.

@@ -122,17 +122,11 @@ func propagate(variables int, clauses []literals, positions []int, observed []fa
 	p := &propagation{clauses: clauses, falsify: make([][2][]int, variables), unrefuted: make([]int, len(clauses)),
 		value: slices.Repeat([]int8{-1}, variables), reason: slices.Repeat([]int{-1}, variables)} // −1: none
 
-	// Index the clauses by their literals: falsify[v][x] has the clauses in which x for variable v makes a literal false. unrefuted[j] is
-	// the number of literals of clause j that are not false yet.
 	for _, j := range positions {
-		p.unrefuted[j] = len(clauses[j].scope)
-		if p.unrefuted[j] == 0 {
+		if len(clauses[j].scope) == 0 {
 			return []int{j}
 		}
-		for k, v := range clauses[j].scope {
-			x := clauses[j].values[k]
-			p.falsify[v][x] = append(p.falsify[v][x], j)
-		}
+		p.indexClause(j)
 	}
 
 	// Queue the variables that are observed, and those that a clause of one literal gives a value.
@@ -163,6 +157,17 @@ func propagate(variables int, clauses []literals, positions []int, observed []fa
 		}
 	}
 	return nil
+}
+
+// indexClause enters clause j into the lists by literals: falsify[v][x] has the clauses in which x for variable v makes a literal false,
+// and unrefuted[j] is the number of literals of clause j that are not false yet, here all.
+func (p *propagation) indexClause(j int) {
+	c := p.clauses[j]
+	p.unrefuted[j] = len(c.scope)
+	for k, v := range c.scope {
+		x := c.values[k]
+		p.falsify[v][x] = append(p.falsify[v][x], j)
+	}
 }
 
 // forceLiteral makes the one literal true that is not false, unless its variable has a value already.
