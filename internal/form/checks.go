@@ -131,7 +131,7 @@ func CheckTimes(stored, deadline int64, timings map[string]float64) error {
 	return nil
 }
 
-// CheckSettings checks names and ranges. Maps that are given have no place in a message.
+// CheckSettings checks names and ranges. Settings whose maps are given as matrices cannot be sent in a message, and are refused.
 func CheckSettings(s query.Settings) error {
 	if s.Method != "" && !slices.Contains(query.Methods, s.Method) {
 		names := strings.Fields(strings.Trim(fmt.Sprint(query.Methods), "[]"))
@@ -158,7 +158,7 @@ func CheckSettings(s query.Settings) error {
 		most  int64
 	}{
 		{"settings.components", int64(s.Components), 1 << 20},
-		{"settings.memory", s.Memory, 1 << 53},
+		{"settings.memory", s.Memory, 1 << 53}, // the integers that JSON has exactly
 		{"settings.bond", int64(s.Bond), 1 << 20},
 	} {
 		if f.value < 0 || f.value > f.most {
@@ -213,12 +213,12 @@ func CheckErrorInfo(e *query.ErrorInfo) error {
 
 // CheckQueries returns an error if queries are wrong, with the field that is. If the model is known, domains are those of its variables,
 // and the checks are those of query.Check. Otherwise they are those of query.CheckForm. An empty list of queries is no error.
-func CheckQueries(domains []int, known bool, queries []query.Query) error {
+func CheckQueries(domains []int, isModelKnown bool, queries []query.Query) error {
 	if len(queries) == 0 {
 		return nil
 	}
 	err := query.CheckForm(queries)
-	if known {
+	if isModelKnown {
 		err = query.Check(domains, queries)
 	}
 	var fieldError interface {

@@ -21,7 +21,7 @@ func NewLevels(l countspace.Levels) Levels {
 	numberOf := map[string]int{} // by table
 	for leg, table := range l.Of {
 		if leg > 0 && isSameSlice(table, l.Of[leg-1]) {
-			w.Legs[leg] = w.Legs[leg-1]
+			w.Legs[leg] = w.Legs[leg-1] // the usual case, without a look at the entries
 			continue
 		}
 		key := "no table"
@@ -69,8 +69,8 @@ func (w *Levels) Decode() (countspace.Levels, error) {
 	return l, nil
 }
 
-// CheckLevels returns an error unless there is at least one level, and for every leg a table l.Of[leg] with a level for each value.
-// dims[leg] is the number of values of a leg.
+// CheckLevels returns an error unless there is at least one level, and for every leg a table l.Of[leg] with a level for each value. A leg
+// is a variable of a symmetric tensor, whose entries depend on how many legs are at each level. dims[leg] is the number of values of a leg.
 func CheckLevels(l countspace.Levels, dims []int) error {
 	if l.D < 1 {
 		return codec.Invalid("d", "%d levels", l.D)

@@ -35,7 +35,7 @@ func countFinders(p *btn.Plan) (n int) {
 
 // reportAssignments fills in the assignments and the draws that the query wants, from the findings of the estimate. It also fills in how
 // searches ended: complete if one has not proved its assignment, settled if all have. It returns an error if an assignment or the draws
-// are missing, which is right only if Z is not 0.
+// are missing: it is called only if Z is not 0 or not computed, so that there should be one.
 func (r *estimate) reportAssignments(total *Total, want *btn.Want) *query.ErrorInfo {
 	best, searches := r.bestAssignments()
 	for _, ask := range want.Asks() {
@@ -87,9 +87,10 @@ func (r *estimate) reportDraws(total *Total, want *btn.Want) *query.ErrorInfo {
 	return nil
 }
 
-// bestAssignments returns the best assignment of each kind among the findings, and the results of all searches by kind. If an elimination
-// has looked for a kind, the best assignment is the best one of eliminations, nil if they found none. Searches for that kind then do not
-// count: they ran only for the case that the deadline comes first.
+// bestAssignments returns the best assignment of each kind that a query may ask for (btn.Ask, such as the most probable one), and the
+// results of all searches by kind. Both are among the findings, the values of the parts that look for assignments. If an elimination has
+// looked for a kind, the best assignment is the best one of eliminations, nil if they found none. Searches for that kind then do not count:
+// they ran only for the case that the deadline comes first.
 func (r *estimate) bestAssignments() (best map[btn.Ask]*btn.Found, searches map[btn.Ask][]*btn.Found) {
 	best, searches = map[btn.Ask]*btn.Found{}, map[btn.Ask][]*btn.Found{}
 	hasElimination := map[btn.Ask]bool{}
@@ -247,7 +248,7 @@ func mixDraws(parts []*btn.Drawn, n int, seed uint64) ([][]int, error) {
 	for k := range samples {
 		chosen := 0
 		if len(parts) > 1 {
-			random := rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(k))).Float64()
+			random := rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(k))).Float64() // a stream of its own for each k
 			u := scaled.FromFloat(random).Mul(total)
 			for chosen < len(parts)-1 && cumulative[chosen].Cmp(u) <= 0 {
 				chosen++

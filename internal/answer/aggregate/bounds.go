@@ -51,7 +51,9 @@ func (r *estimate) reportRounding(total *Total) {
 	result.Bounds = &query.Bounds{
 		Lower: finite(*result.LogZ - u), Upper: finite(*result.LogZ + u), Level: 1, How: "the rounding of all terms",
 	}
-	// The terms of a marginal are some of those of Z. They are rounded on the way to Z and once more on the way back from it.
+	// The terms of a marginal are some of those of Z. With r = Rounding, they are rounded on the way to Z, by a factor 1 ± r, and once more
+	// on the way back from it. Divided by Z, which is off by 1 ± r, a marginal is off by at most (1+r)²/(1−r) − 1 = (3r + r²)/(1−r), and
+	// that is at most 4r/(1−r) for r ≤ 1.
 	if total.Marginals != nil {
 		total.MarginalUncertainty = finite(min(1, 4*r.Rounding/(1-r.Rounding)))
 	}

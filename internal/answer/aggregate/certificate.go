@@ -9,13 +9,14 @@ import (
 
 // The certificate of an estimate: an interval for ln Z by Cauchy–Schwarz.
 
-// certificate returns the interval that contains ln Z by the inequality of Cauchy and Schwarz, around an estimate Z̃ = exp(lnZ):
+// certificate returns the interval that contains ln Z by the inequality of Cauchy and Schwarz, around an estimate Z̃ = exp(lnZ). Z is
+// ⟨B, ⊗_j L^(j)⟩ with the base tensor B and the links L^(j), and Z̃ is the same with an approximation B̃ of B:
 //
 //	|Z − Z̃| = |⟨B − B̃, ⊗_j L^(j)⟩| ≤ ‖B − B̃‖ · Π_j ‖L^(j)‖,   ln Z in [ln(Z̃ − bound), ln(Z̃ + bound)]
 //
-// lnNormError is ln ‖B − B̃‖ and lnLinks is ln Π_j ‖L^(j)‖, in nats. One of them contains the scale of the network. digits is the number
-// of decimal digits of Z̃ that cancelled. If it is above withinDigits, the rounding of Z̃ is added to the bound. The lower end is nil if
-// the bound is at least Z̃. The result is nil if an argument or the bound is not finite.
+// lnNormError is ln ‖B − B̃‖ and lnLinks is ln Π_j ‖L^(j)‖, in nats; the scale of the network, a factor of all terms, is in one of the two.
+// digits is the number of decimal digits of Z̃ that cancelled. If it is above withinDigits, the rounding of Z̃ is added to the bound. The
+// lower end is nil if the bound is at least Z̃. The result is nil if an argument or the bound is not finite.
 func certificate(lnZ, lnNormError, lnLinks, digits float64) *query.Certificate {
 	bound := lnNormError + lnLinks // ln of the bound on |Z − Z̃|
 	if !isFinite(bound) || !isFinite(lnZ) || !isFinite(digits) {
@@ -23,7 +24,7 @@ func certificate(lnZ, lnNormError, lnLinks, digits float64) *query.Certificate {
 	}
 
 	if digits > withinDigits {
-		bound = logSum(bound, lnZ+math.Log(judge.Rounding)+digits*math.Ln10)
+		bound = logSum(bound, lnZ+math.Log(judge.Rounding)+digits*math.Ln10) // cancelled digits raise the relative rounding error
 	}
 	c := &query.Certificate{LnBound: bound, LnUpper: logSum(lnZ, bound)}
 	if bound < lnZ {

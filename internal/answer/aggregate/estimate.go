@@ -140,7 +140,7 @@ func (r *estimate) checkSign(sumErr error, isUnsure bool) *query.ErrorInfo {
 	mayLackTerms := doubt != "" || isUnsure
 	isModelAtFault := isExact && !mayLackTerms && r.Digits < signDigits // if the total is negative
 	switch {
-	case r.Z.IsZero() && sumErr == nil && isExact && (mayLackTerms || r.Rounding > 0):
+	case r.Z.IsZero() && sumErr == nil && isExact && (mayLackTerms || r.Rounding > 0): // Rounding: terms may have cancelled by it
 		return failure(
 			fault.Unsupported, "the total came out as 0, which proves nothing: %s",
 			cmp.Or(doubt, "terms may be missing"),

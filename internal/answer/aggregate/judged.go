@@ -76,5 +76,5 @@ func samplesError(t *Total) float64 {
 	if t.Result.Uncertainty == nil {
 		return 1
 	}
-	return min(1, max(statistical, -math.Expm1(-*t.Result.Uncertainty)))
+	return min(1, max(statistical, -math.Expm1(-*t.Result.Uncertainty))) // 1 − e^−u of Z is missing if ln Z is too low by u
 }

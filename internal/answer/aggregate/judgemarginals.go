@@ -51,6 +51,7 @@ func (g *sequence) surestMarginals() (chosen judge.Marginals, witnesses []judge.
 		if m.P == nil {
 			continue
 		}
+		// PlanDistanceFactor is 2: less than half as uncertain.
 		isSurer := m.Uncertainty != nil && (chosen.Uncertainty == nil || judge.PlanDistanceFactor**m.Uncertainty < *chosen.Uncertainty)
 		if chosen.P == nil || isSurer {
 			chosen = m

@@ -179,8 +179,8 @@ func cancelledDigits(alpha []scaled.Number, parts []btn.Value) (between, all flo
 	return between, all
 }
 
-// reportQuality fills in how well an estimate fits B: the residual ρ and ln(1−ρ), which are both 0 for an exact one, and otherwise also the
-// condition number of the Gram matrix.
+// reportQuality fills in how well an estimate B̃, a sum of components, fits the base tensor B: the residual ρ = ‖B − B̃‖²/‖B‖² and ln(1−ρ),
+// which are both 0 for an exact one, and otherwise also the condition number of the Gram matrix, that of the components' scalar products.
 func reportQuality(r *query.Result, q *btn.Quality) {
 	if q.Exact {
 		r.Residual = finite(0)

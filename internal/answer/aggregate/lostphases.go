@@ -9,8 +9,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// widenForLostPhases raises the uncertainty of a statement if its method has probably lost phases. Contractions drop a phase that has no
-// weight where they truncate, and chains never cross to some phases, both without a sign of it.
+// widenForLostPhases raises the uncertainty of a statement if its method has probably lost phases. A phase is a part of all assignments
+// around one fixed point of belief propagation. Contractions drop a phase that has no weight where they truncate, and Markov chains never
+// cross to some phases, and nothing in their results shows that.
 //
 // p.Phases are the logarithms of the shares of Z of the phases, by belief propagation, and *p.Together is the logarithm of their sum, which
 // may include phases that are not listed. The gap is *p.Together − ln Z of the estimate. If it is about the weight of some of the phases,
@@ -40,14 +41,15 @@ func (g *sequence) widenForLostPhases(s *judge.Statement) {
 // mostPieces is the largest number of phases of which all subsets are tried.
 const mostPieces = 12
 
-// isWeightOfPhases reports whether there is a set of phases without which ln Z would fall by gap/2 to 2·gap nats. If no set fits, the gap
-// is rather an error of the Bethe values, which shifts all phases together. p.Phases are the logarithms of the shares of Z of phases, and
-// *p.Together is that of their sum. One more phase stands for those that are not listed.
+// isWeightOfPhases reports whether there is a set of phases without which ln Z would fall by gap/2 to 2·gap nats. A phase is a part of all
+// assignments around one fixed point of belief propagation. If no set fits, the gap is rather an error of the values of belief propagation
+// (Bethe values), which shifts all phases together. p.Phases are the logarithms of the shares of Z of phases, and *p.Together is that of
+// their sum, which may include phases that are not listed: one more phase stands for all of these.
 func isWeightOfPhases(p *query.Propagation, gap float64) bool {
 	if !(gap > 0) {
 		return false
 	}
-	remaining := 1.0 // the share of Z of phases that are not listed, which mirror those that are
+	remaining := 1.0 // the share of Z of phases that are not listed
 	var shares []float64
 	for _, ln := range p.Phases[:min(len(p.Phases), mostPieces)] {
 		share := math.Exp(ln - *p.Together)
@@ -59,13 +61,13 @@ func isWeightOfPhases(p *query.Propagation, gap float64) bool {
 	}
 	allLost := 1<<len(shares) - 1        // at most 2^(mostPieces + 1) sets
 	for set := 1; set < allLost; set++ { // bit k of set: phase k is lost
-		lost := 0.0
+		lostShare := 0.0
 		for k, share := range shares {
 			if set>>k&1 == 1 {
-				lost += share
+				lostShare += share
 			}
 		}
-		if fall := -math.Log1p(-min(lost, 1)); gap/2 <= fall && fall <= 2*gap {
+		if fall := -math.Log1p(-min(lostShare, 1)); gap/2 <= fall && fall <= 2*gap {
 			return true
 		}
 	}

@@ -68,12 +68,11 @@ type Total struct {
 	Conflict *query.Conflict
 }
 
-// AddUp adds up the values of a demand: Z̃ = Σ_i α_i Z_i (Lemma 5). The total also has measures of trust, or the reason why there is no
-// number. AddUp never fails: everything that goes wrong is in the result. No field holds NaN or Inf. TimingsMS is empty, for the caller to
-// fill.
+// AddUp adds up the values of a demand: Z̃ = Σ_i α_i Z_i, where Z_i is the value of part i of an estimate and α_i its weight (Lemma 5). The
+// total also has measures of trust, or the reason why there is no number. AddUp never fails: everything that goes wrong is in the result.
+// No field holds NaN or Inf. TimingsMS is empty, for the caller to fill. The status and the error code of the result are:
 //
-//   - Status ok: LogZ in nats and Log10Z; or Zero, if the decomposition is exact and every term is
-//     exactly 0, beyond doubt.
+//   - ok: LogZ in nats and Log10Z; or Zero, if the decomposition is exact and every term is exactly 0, beyond doubt.
 //   - unsupported: the total came out as 0, and terms may be missing.
 //   - failed_estimate: the total is negative, lost all its digits, or is an inexact 0.
 //   - bad_input: an exact total is negative, and not by rounding: the factors are no probability
@@ -84,7 +83,7 @@ type Total struct {
 // The same input gives the same result whatever the order of Values.
 func AddUp(in Input) Total {
 	t := newTotal(in)
-	r := &t.Result
+	r := &t.Result // filled in below
 	fail := func(e *query.ErrorInfo) Total {
 		r.Status = query.StatusError
 		r.Error = e
@@ -92,7 +91,7 @@ func AddUp(in Input) Total {
 	}
 
 	parts, failed := valuesByPart(in)
-	if answer, ok := in.answerBySearch(t, parts, failed != nil); ok {
+	if answer, ok := in.answerBySearch(t, parts, failed != nil); ok { // the demand is for one assignment, and a search has found it
 		return answer
 	}
 	if failed != nil {
@@ -110,7 +109,7 @@ func AddUp(in Input) Total {
 
 	// What an answer and a failure both report: the work, and the sequence of estimates.
 	s.reportWork(r)
-	decisive := s.decisive()
+	decisive := s.decisive() // the estimate whose error counts if there is no answer
 	if in.Assignment.Plan.Grows() {
 		s.reportSequence(r, decisive)
 	}
@@ -118,7 +117,7 @@ func AddUp(in Input) Total {
 		return fail(failure(fault.Deadline, "the deadline came before the first estimate"))
 	}
 
-	// The answer, or the error of the decisive estimate.
+	// The answer, or the error of the decisive estimate. s.best is the estimate that is the answer.
 	hasKnownFailed := decisive.Plan.Quality != nil && decisive.err != nil
 	if hasKnownFailed {
 		r.CancellationDigits = finite(decisive.Digits)
@@ -190,32 +189,14 @@ func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
 // the only reason is that values of a plan that does not grow are missing, it returns the values as well: a search among the parts may
 // still be the answer.
 func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
-	a := in.Assignment
-	switch {
-	case a == nil:
-		return nil, failure(fault.Internal, "query %d has no assignment", in.Query)
-	case a.Error != nil:
-		e := *a.Error
-		return nil, &e
-	case a.Plan == nil:
-		return nil, failure(fault.Internal, "query %d has no plan", in.Query)
+	if failed := checkAssignment(in); failed != nil {
+		return nil, failed
 	}
-
-	// A plan that fits together, and the values of its parts.
-	for _, e := range a.Plan.Estimates {
-		if e.Alpha != nil && len(e.Alpha) != len(e.Parts) {
-			return nil, failure(
-				fault.Internal, "an estimate has %d components and %d weights", len(e.Parts),
-				len(e.Alpha),
-			)
-		}
-	}
-
-	n := a.Plan.PartCount()
+	n := in.Assignment.Plan.PartCount()
 	sorted := sortedUnits(in.Values)
-	parts, broken := collect(in.Query, n, sorted)
-	if a.Plan.Grows() {
-		return parts, broken
+	parts, broken := collect(in.Query, n, sorted) // broken: values contradict each other or belong elsewhere
+	if in.Assignment.Plan.Grows() {
+		return parts, broken // values may be missing, or be errors
 	}
 
 	// A plan that does not grow needs all values, and none may be an error.
@@ -236,6 +217,30 @@ func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
 		}
 	}
 	return parts, nil
+}
+
+// checkAssignment returns an error unless the query has an assignment with a plan that fits together: each estimate has a weight for each
+// part, or no weights, which means that all are 1. If planning has failed, the error is that of the assignment.
+func checkAssignment(in Input) *query.ErrorInfo {
+	a := in.Assignment
+	switch {
+	case a == nil:
+		return failure(fault.Internal, "query %d has no assignment", in.Query)
+	case a.Error != nil:
+		e := *a.Error
+		return &e
+	case a.Plan == nil:
+		return failure(fault.Internal, "query %d has no plan", in.Query)
+	}
+	for _, e := range a.Plan.Estimates {
+		if e.Alpha != nil && len(e.Alpha) != len(e.Parts) {
+			return failure(
+				fault.Internal, "an estimate has %d components and %d weights", len(e.Parts),
+				len(e.Alpha),
+			)
+		}
+	}
+	return nil
 }
 
 // reportWork fills in the work of the evaluated estimates: flops, components and slices.

@@ -21,7 +21,8 @@ const (
 // Settled reports whether a query needs no more values. That is so if
 //
 //   - the query has failed
-//   - its plan grows, and the uncertainty of its complete estimates is within the plan's accuracy, or values contradict each other
+//   - its plan grows, which means that it is a sequence of estimates, and the uncertainty of its complete estimates is within the plan's
+//     accuracy, or values contradict each other
 //   - its plan has an estimate of known quality, and all values are there, or a search has proved the assignment that is all the query
 //     wants.
 func Settled(in Input) bool {
@@ -71,21 +72,21 @@ func newSequence(a *btn.Assignment, sampling int) *sequence {
 	return s
 }
 
-// evaluateSequence evaluates the estimates of a plan one after the other, until they have settled. parts are the values of all parts of the
-// plan. It stops at the first estimate that lacks values, unless no more values will come (isLast). Then it skips that estimate, or uses
-// the values that are there if the rule allows that.
+// evaluateSequence evaluates the estimates of a plan one after the other, until they have settled: until the uncertainty is within the
+// accuracy of the plan. parts are the values of all parts of the plan. It stops at the first estimate that lacks values, unless no more
+// values will come (isLast). Then it skips that estimate, or uses the values that are there, if the rule by which the estimate combines
+// its parts allows that.
 func evaluateSequence(in Input, parts []partValue, isLast bool) *sequence {
 	a := in.Assignment
 	s := newSequence(a, in.Sampling)
 	hasAll := true
 	for k := range a.Plan.Estimates {
-		// The values of the estimate's parts, or those that are there.
 		e := &a.Plan.Estimates[k]
 		values := parts[:len(e.Parts)]
 		parts = parts[len(e.Parts):]
-		if isLast && s.takesAnyParts(e) { // the rule makes an estimate of any of the parts
-			if some, arrived, ok := arrivedParts(e, values); ok {
-				e, values, hasAll = some, arrived, false
+		if isLast && s.takesAnyParts(e) {
+			if reduced, arrived, ok := arrivedParts(e, values); ok { // some values are missing
+				e, values, hasAll = reduced, arrived, false
 			}
 		}
 
@@ -134,16 +135,16 @@ func (g *sequence) add(r *estimate, isLast bool) {
 
 // arrivedParts returns a copy of an estimate that has only the parts whose values have arrived, and these values. ok is false if all values
 // or none have arrived.
-func arrivedParts(e *btn.Estimate, values []partValue) (some *btn.Estimate, arrived []partValue, ok bool) {
-	some = new(btn.Estimate)
-	*some = *e
-	some.Parts = nil
+func arrivedParts(e *btn.Estimate, values []partValue) (reduced *btn.Estimate, arrived []partValue, ok bool) {
+	reduced = new(btn.Estimate)
+	*reduced = *e
+	reduced.Parts = nil
 	for i := range values {
 		if values[i].hasArrived {
-			some.Parts, arrived = append(some.Parts, e.Parts[i]), append(arrived, values[i])
+			reduced.Parts, arrived = append(reduced.Parts, e.Parts[i]), append(arrived, values[i])
 		}
 	}
-	return some, arrived, len(arrived) > 0 && len(arrived) < len(values)
+	return reduced, arrived, len(arrived) > 0 && len(arrived) < len(values)
 }
 
 // isSettled reports whether no further estimate is needed: the best one has a known quality, or is complete, or ln Z and the marginals have
@@ -162,7 +163,8 @@ func (g *sequence) isSettled() bool {
 	return isTotalSettled && g.areMarginalsSettled()
 }
 
-// CountSampling returns the number of assignments whose plans have drawn components. All their sampled bounds are to hold together.
+// CountSampling returns the number of assignments whose plans have drawn components. All their sampled bounds are to hold together, so that
+// the probability with which they may fail is divided by this number.
 func CountSampling(assignments []btn.Assignment) int {
 	n := 0
 	for _, a := range assignments {

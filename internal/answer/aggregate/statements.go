@@ -11,7 +11,7 @@ import (
 )
 
 // decide chooses the answer so far and states its uncertainty. It sets best (the estimate of the answer), answerZ (its value) and answer
-// (its statement).
+// (its statement). A statement is what all estimates of one method state together about ln Z: the best of them, and its uncertainty.
 //
 //   - An estimate whose quality is known is the answer, and has no statement.
 //   - A complete estimate (judge.Statement.IsComplete) is the answer.
@@ -48,9 +48,9 @@ func (g *sequence) decide() {
 	g.moveIntoBounds()
 }
 
-// collectStatements returns the statements of all judges that have a value. Each judge makes its statement, and then reconsiders it
-// beside those of the others. The uncertainty of methods that have probably lost phases is raised. If the best estimate of a judge is
-// complete, it returns only the statement of that judge, as complete.
+// collectStatements returns the statements of all judges that have a value. A judge knows the estimates of one method, and states how far
+// they may be off. Each judge makes its statement, and then reconsiders it beside those of the others. The uncertainty of methods that have
+// probably lost phases is raised. If the best estimate of a judge is complete, it returns only the statement of that judge, as complete.
 func (g *sequence) collectStatements() (list []judge.Statement, complete *judge.Statement) {
 	statements := make([]*judge.Statement, 0, len(g.judges.All))
 	for _, j := range g.judges.All {

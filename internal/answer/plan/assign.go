@@ -100,7 +100,7 @@ func (p planner) withJob(j *proposal.Job) planner {
 
 // assign chooses how one demand is answered: which parts provide what it wants. Usually net below is the planner's network, and conditioned
 // is net under the evidence. If likelihoods leave the range of float64, net is another network, which has them as tensors, and the planner
-// of that network chooses.
+// of that network chooses. That is not possible for a global method (IsGlobal), whose plan is for the complete network of all queries.
 func (p planner) assign(ctx context.Context, d btn.Demand) (*btn.Assignment, error) {
 	net, remaining, conditioned, err := p.Net.UnderEvidence(d.Evidence)
 	if wasSpread := net != p.Net; wasSpread && err == nil {
@@ -149,7 +149,7 @@ func (p planner) exactForAssignments(ctx context.Context, ask proposal.Ask) (*bt
 //     cancel. If there are no estimates either, it is the exact plan that is late.
 func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
 	// Wants and methods that leave no choice.
-	switch m := p.Method; {
+	switch m := p.Method; { // nil for methods exact and auto
 	case want.IsParametric():
 		return p.parametric(ctx, want)
 	case len(want.Joint) > 0:
@@ -160,34 +160,20 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 		return p.estimates(ctx, want)
 	}
 
-	// An exact plan. If only Z is wanted, some variables of the network may be summed out before (btn.Network.Summed).
-	exact := p
-	if summed := p.Conditioned.WithoutVanishingTerms(); summed != p.Conditioned && want.IsTotal() {
-		exact = p.withJob(p.OnSummedNetwork(summed))
-	}
-	found, err := exact.exactInTime(ctx, proposal.Ask{Want: want})
-	if err == nil {
-		found.Summed = exact.Options.Summed
-		p.addCautions(found)
-		if flopLimit, ok := proposal.FitsDeadline(ctx, found.Plan); !ok && p.IsAuto() {
-			e := &found.Plan.Estimates[0]
-			err = fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %d parts, and the deadline is worth %.3g for each",
-				e.Cost.Flops, len(e.Parts), flopLimit)
-		}
-	}
-	mayHaveNoDigits := err == nil && found.MayCancel && !found.Summed
+	exact, err := p.exactTotal(ctx, want)
+	mayHaveNoDigits := err == nil && exact.MayCancel && !exact.Summed
 	if mayHaveNoDigits && p.IsAuto() {
-		return p.amongEstimates(ctx, want, found) // the estimates are the answer if all digits cancel
+		return p.amongEstimates(ctx, want, exact) // the estimates are the answer if all digits cancel
 	}
 	needsEstimates := p.IsAuto() && err != nil && fault.CodeOf(err) == fault.OverBudget
 	if !needsEstimates {
-		return found, err
+		return exact, err
 	}
 
-	// Estimates. Here found is nil, or an exact plan that is late.
+	// Estimates. Here exact is nil, or an exact plan that is late.
 	estimates, refused := p.estimates(ctx, want)
-	if refused != nil && found != nil && ctx.Err() == nil {
-		return found, nil
+	if refused != nil && exact != nil && ctx.Err() == nil {
+		return exact, nil // late is better than nothing
 	}
 	if refused == nil {
 		estimates.Warnings = slices.Insert(estimates.Warnings, 0, "the exact way does not fit: "+err.Error())
@@ -195,11 +181,33 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 	return estimates, refused
 }
 
+// exactTotal returns an exact plan for Z and marginals. If method auto is asked for and the plan does not fit the deadline, it returns the
+// plan with the error fault.OverBudget. If only Z is wanted, the plan may be for a network in which some variables are summed out
+// (btn.Network.Summed).
+func (p planner) exactTotal(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
+	onNetwork := p // the planner of the network that the plan is for
+	if summed := p.Conditioned.WithoutVanishingTerms(); summed != p.Conditioned && want.IsTotal() {
+		onNetwork = p.withJob(p.OnSummedNetwork(summed))
+	}
+	exact, err := onNetwork.exactInTime(ctx, proposal.Ask{Want: want})
+	if err != nil {
+		return exact, err
+	}
+	exact.Summed = onNetwork.Options.Summed
+	p.addCautions(exact)
+	if flopLimit, ok := proposal.FitsDeadline(ctx, exact.Plan); !ok && p.IsAuto() {
+		e := &exact.Plan.Estimates[0]
+		return exact, fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %d parts, and the deadline is worth %.3g for each",
+			e.Cost.Flops, len(e.Parts), flopLimit)
+	}
+	return exact, nil
+}
+
 // exact returns the first proposal of methods.Exact that ask accepts: a plan for Z and for the marginals or the joint marginal that are
 // wanted.
 func (p planner) exact(ctx context.Context, ask proposal.Ask) (*btn.Assignment, error) {
-	asked := btn.Want{Marginals: ask.Marginals, Targets: ask.Targets, Joint: ask.Joint}
-	return methods.Exact.Propose(ctx, p.Job, proposal.Ask{Want: asked, Accepts: ask.Accepts})
+	want := btn.Want{Marginals: ask.Marginals, Targets: ask.Targets, Joint: ask.Joint}
+	return methods.Exact.Propose(ctx, p.Job, proposal.Ask{Want: want, Accepts: ask.Accepts})
 }
 
 // estimates returns a plan of estimates that grow with the budget, or an exact plan if that is as cheap.
@@ -213,17 +221,17 @@ const leastExact = 5 * time.Millisecond
 
 // exactInTime returns an exact plan for Z and marginals, as exact does. Under method auto the search for it may take only a share of the
 // time for planning, since estimates can answer as well. If that time ends, the error is fault.OverBudget.
-func (p planner) exactInTime(ctx context.Context, ask proposal.Ask) (found *btn.Assignment, err error) {
+func (p planner) exactInTime(ctx context.Context, ask proposal.Ask) (assignment *btn.Assignment, err error) {
 	ask = proposal.Ask{Want: btn.Want{Marginals: ask.Marginals, Targets: ask.Targets}, Accepts: ask.Accepts}
 	if !p.IsAuto() {
 		return p.exact(ctx, ask)
 	}
 	planning := proposal.WithMinimumTime(ctx, leastExact)
 	err = proposal.RunInTimeShare(planning, policy.ExactShare, "a plan of the exact way", func(ctx context.Context) error {
-		found, err = p.exact(ctx, ask)
+		assignment, err = p.exact(ctx, ask)
 		return err
 	})
-	return found, err
+	return assignment, err
 }
 
 // joint returns an exact plan for a joint marginal. It returns an error if the request names a method that is not exact, since no other
@@ -257,32 +265,32 @@ func (p planner) parametric(ctx context.Context, want btn.Want) (*btn.Assignment
 	case m != nil:
 		propose = m.Parametric
 	}
-	found, err := propose(ctx, p.Job, proposal.Ask{Want: want})
+	assignment, err := propose(ctx, p.Job, proposal.Ask{Want: want})
 	if err != nil {
 		return nil, err
 	}
 	if want.Target != nil { // the sensitivity needs the numbers of the model beside the derivatives
-		found.Numbers = lower.Numbers(p.Net)
+		assignment.Numbers = lower.Numbers(p.Net)
 	}
-	return found, nil
+	return assignment, nil
 }
 
-// amongEstimates returns a plan of estimates with the exact estimate of found after the first of them and the bounds that follow it. It
+// amongEstimates returns a plan of estimates with the estimate of the exact plan after the first of them and the bounds that follow it. It
 // is for an exact plan whose digits may all cancel: if the exact estimate has a value, that is the answer, otherwise the estimates go on.
-// It returns found if there are no estimates that grow.
-func (p planner) amongEstimates(ctx context.Context, want btn.Want, found *btn.Assignment) (*btn.Assignment, error) {
+// It returns exact if there are no estimates that grow.
+func (p planner) amongEstimates(ctx context.Context, want btn.Want, exact *btn.Assignment) (*btn.Assignment, error) {
 	estimates, err := p.estimates(ctx, want)
-	if err != nil || !estimates.Plan.Grows() { // found alone, unless the context has ended
-		return found, ctx.Err()
+	if err != nil || !estimates.Plan.Grows() { // the exact plan alone, unless the context has ended
+		return exact, ctx.Err()
 	}
-	// The plan is made once for each found.Plan, and shared.
-	estimates.Plan = p.DerivePlan(fmt.Sprintf("else %p", found.Plan), estimates.Plan, func() *btn.Plan {
+	// The plan is made once for each exact.Plan, and shared.
+	estimates.Plan = p.DerivePlan(fmt.Sprintf("else %p", exact.Plan), estimates.Plan, func() *btn.Plan {
 		plan := *estimates.Plan
 		position := 1
 		for position < len(plan.Estimates) && plan.Estimates[position].Rule == btn.Bounding {
 			position++
 		}
-		plan.Estimates = slices.Insert(slices.Clone(plan.Estimates), position, found.Plan.Estimates[0])
+		plan.Estimates = slices.Insert(slices.Clone(plan.Estimates), position, exact.Plan.Estimates[0])
 		return &plan
 	})
 	return estimates, nil
@@ -300,8 +308,8 @@ func (p planner) forSpreadNetwork(net *btn.Network) planner {
 }
 
 // addCautions marks an assignment with an exact plan as unsure, and adds warnings, if the answer may not be exact: if maps have rounded
-// the tensors of the network, or if its entries span more than float64 holds. The second does not matter if the plan keeps every term in
-// range or finds out what it has lost (KeepsRange).
+// the tensors of the network, or if its entries span more than float64 holds. A wide span does not matter if the plan keeps every
+// term in range or finds out what it has lost (KeepsRange).
 func (p planner) addCautions(a *btn.Assignment) {
 	if a.Plan == nil || !a.Plan.Exact() {
 		return
@@ -315,9 +323,9 @@ func (p planner) addCautions(a *btn.Assignment) {
 }
 
 // withCautions returns a proposal and its error as they are, after addCautions if there is no error.
-func (p planner) withCautions(found *btn.Assignment, err error) (*btn.Assignment, error) {
+func (p planner) withCautions(assignment *btn.Assignment, err error) (*btn.Assignment, error) {
 	if err == nil {
-		p.addCautions(found)
+		p.addCautions(assignment)
 	}
-	return found, err
+	return assignment, err
 }

@@ -28,12 +28,12 @@ func AssignFirst(
 	if !answersByEstimates || wantsMore {
 		return nil, nil
 	}
-	found, err := methods.First(ctx, enough, p, s)
-	if found == nil || err != nil {
+	assignment, err := methods.First(ctx, enough, p, s)
+	if assignment == nil || err != nil {
 		return nil, err
 	}
-	addDemand(found, net, d)
-	return found, nil
+	addDemand(assignment, net, d)
+	return assignment, nil
 }
 
 // Insurance says how a job is insured by its first answer before its plans are contracted.
@@ -50,7 +50,7 @@ const (
 // InsuredBySweep if a plan takes longer than one sweep of belief propagation over the network's tables, and Uninsured if none does: the
 // answer is then there as soon as a first one would be.
 func Insure(assignments []btn.Assignment, tables int, s query.Settings) Insurance {
-	sweepFlops := policy.FirstSeconds * policy.Rate * float64(tables)
+	sweepFlops := policy.FirstSeconds * policy.Rate * float64(tables) // seconds of a sweep for each table, flops in a second
 	insurance := Uninsured
 	for _, a := range assignments {
 		if a.Plan == nil || a.Plan.Grows() {

@@ -47,11 +47,11 @@ type facts struct {
 // at the same time, one result is remembered, and both callers get it.
 func (k *NetworkMemory) factsOf(net *btn.Network) *facts {
 	k.setLimit.Do(func() { k.networks.Entries = keepFacts })
-	key := weak.Make(net)
+	key := weak.Make(net) // a weak pointer: the memory does not keep the network
 	f, ok := k.networks.Get(key)
 	if !ok {
 		f = &facts{Facts: proposal.NewFacts(net, &k.common), coreSpan: spanOfCores(net), mapWarnings: mapWarnings(net)}
-		f = k.networks.Add(key, f, 0)
+		f = k.networks.Add(key, f, 0) // 0 bytes: only the number of networks is limited
 	}
 	if len(net.Cores)+len(net.Links) > keepTensors {
 		return &facts{Facts: f.Facts.WithoutResults(), coreSpan: f.coreSpan, mapWarnings: f.mapWarnings}

@@ -28,7 +28,8 @@ type jobPlanner struct {
 // Measured: a part of so many tables is planned in a millisecond.
 const partTables = 128
 
-// assign chooses how one demand on net is answered. It is planned on the relevant part of net, with these exceptions:
+// assign chooses how one demand on net is answered. It is planned on the relevant part of net: of a Bayesian network, which is directed,
+// without the variables that do not change the answer. There are exceptions:
 //
 //   - If the network is not directed, if derivatives are wanted, or if the method decomposes the complete network, it is planned on net.
 //   - If net is small, or its relevant part is not, and if net has one contraction tree for all evidence, it is planned on net: the tree
@@ -39,20 +40,22 @@ func (j *jobPlanner) assign(ctx context.Context, net *btn.Network, d btn.Demand)
 	const isPart = true
 	onWhole := func() *planner { return j.plannerOf(net, !isPart) }
 	isGlobal := j.method != nil && j.method.IsGlobal
+	needsWhole := !net.Directed || d.IsParametric() || isGlobal
 	isSmall := len(net.Cores) <= partTables
-	if !net.Directed || d.IsParametric() || isGlobal || isSmall && methods.HasTree(ctx, onWhole().Job) {
+	if needsWhole || isSmall && methods.HasTree(ctx, onWhole().Job) {
 		return onWhole().assign(ctx, d)
 	}
-	part, partDemand := j.problems.Relevant(net, d)
-	if part == net || len(part.Cores) > partTables && methods.HasTree(ctx, onWhole().Job) {
+	part, partDemand := j.problems.Relevant(net, d) // net itself if all of it is relevant
+	isPartLarge := len(part.Cores) > partTables
+	if part == net || isPartLarge && methods.HasTree(ctx, onWhole().Job) {
 		return onWhole().assign(ctx, d)
 	}
-	found, err := j.plannerOf(part, isPart).assign(ctx, partDemand)
+	assignment, err := j.plannerOf(part, isPart).assign(ctx, partDemand)
 	if err != nil {
 		return nil, err
 	}
-	found.Relevant = true
-	return found, nil
+	assignment.Relevant = true
+	return assignment, nil
 }
 
 // plannerOf returns the planner of a network, which the first call makes. isPart reports whether the network is the relevant part of

@@ -23,7 +23,7 @@ type span struct {
 	wide int     // the number of wide tables
 }
 
-// add adds the span of a table if that is above wideBits.
+// add adds the span of a table, log2 of its largest over its smallest entry, if that is above wideBits (128).
 func (s *span) add(data []float64) {
 	smallest, largest := math.Inf(1), 0.0
 	for _, x := range data {
@@ -31,7 +31,7 @@ func (s *span) add(data []float64) {
 			smallest, largest = min(smallest, x), max(largest, x)
 		}
 	}
-	if largest == 0 || largest*0x1p-126 <= smallest { // less than wideBits, without the time for logarithms
+	if largest == 0 || largest*0x1p-126 <= smallest { // at most 126 bits: not wide, and no time is needed for logarithms
 		return
 	}
 	if bits := math.Log2(largest) - math.Log2(smallest); bits > wideBits {
@@ -59,9 +59,10 @@ func spanOfCores(net *btn.Network) (s span) {
 }
 
 // warnings returns a warning if terms of the total may be lost. The span of a tensor is log2 of the ratio of its largest to its smallest
-// entry, and s is the sum over all wide cores. The warning is given if s and the spans of all wide links of net, the network under
-// evidence, are more than spanBits together. Terms above 0 then may become 0. If other factors exclude the larger terms, the total misses
-// the terms that count. Usually the larger ones stay, so the warning says may. Linear time.
+// entry, and s is the sum over all wide cores, tensors that evidence does not change. The warning is given if s and the spans of all wide
+// links of net, the network under evidence, are more than spanBits together. Links are the tensors that evidence changes. Terms above 0
+// then may become 0. If other factors exclude the larger terms, the total misses the terms that count. Usually the larger ones stay, so the
+// warning says may. Linear time.
 func (s span) warnings(net *btn.Network) []string {
 	for _, link := range net.Links {
 		s.addTensor(link.T) // in this copy of s only: the next query has other links
@@ -74,8 +75,9 @@ func (s span) warnings(net *btn.Network) []string {
 		s.wide, s.bits*log10of2)}
 }
 
-// mapWarnings returns a warning if a leg has a map other than the identity. The tensors were multiplied by the inverses of the maps, so
-// that entries of 10^-16 of the largest one of a tensor are rounding. Z does not depend on maps, but its digits do.
+// mapWarnings returns a warning if a leg, an index that joins two tensors, has a linear map other than the identity. The tensors were
+// multiplied by the inverses of the maps, so that entries of 10^-16 of the largest one of a tensor are rounding. Z does not depend on maps,
+// but its digits do.
 func mapWarnings(net *btn.Network) []string {
 	for _, m := range net.Maps {
 		if m.A != nil {

@@ -124,34 +124,35 @@ const (
 	mostMissed = 1e-6    // beliefs that are missed by more contradict each other
 )
 
-// fit returns the distribution nearest to p whose marginals are the beliefs, by iterative proportional fitting (Deming and Stephan). p is
-// over the combinations of values of the believed variables. If there is no such distribution, why is the reason in words; otherwise it
-// is "". The likelihoods of f.belief are the factors by which fitting has multiplied the probability of each value of each variable, with
-// the largest factor of a variable scaled to 1.
+// fit returns the distribution nearest to p (in relative entropy) whose marginals are the beliefs, by iterative proportional fitting
+// (Deming and Stephan). p is over the combinations of values of the believed variables. If there is no such distribution, why is the reason
+// in words; otherwise it is "". The likelihoods of f.belief are the factors by which fitting has multiplied the probability of each value
+// of each variable, with the largest factor of a variable scaled to 1.
 func fit(p []float64, beliefs []factorgraph.Likelihood) (f fitted, why string) {
 	f.shares = append([]float64{}, p...)
 	f.belief = &query.Belief{Likelihoods: make([][]float64, len(beliefs))}
-	wanted := make([][]float64, len(beliefs)) // the believed marginals
+	believed := make([][]float64, len(beliefs)) // the marginals: the weights divided by their sum
 	for k, b := range beliefs {
 		sum := 0.0
 		for _, w := range b.Weights {
 			sum += w
 		}
-		wanted[k] = make([]float64, len(b.Weights))
+		believed[k] = make([]float64, len(b.Weights))
 		f.belief.Variables = append(f.belief.Variables, b.Var)
 		f.belief.Likelihoods[k] = make([]float64, len(b.Weights))
 		for x, w := range b.Weights {
-			wanted[k][x], f.belief.Likelihoods[k][x] = w/sum, 1
+			believed[k][x], f.belief.Likelihoods[k][x] = w/sum, 1
 		}
 	}
 
+	// Each round scales all of p once for each belief.
 	missed, roundLimit := math.Inf(1), min(maxRounds, maxScaled/(len(p)*len(beliefs)))
 	for missed > fittedTo && f.belief.Rounds < roundLimit {
 		f.belief.Rounds++
-		if why := f.fitRound(beliefs, wanted); why != "" {
+		if why := f.fitRound(beliefs, believed); why != "" {
 			return f, why
 		}
-		missed = f.largestMiss(beliefs, wanted)
+		missed = f.largestMiss(beliefs, believed)
 	}
 	f.belief.Missed = missed
 	if missed > mostMissed {
@@ -171,12 +172,12 @@ func fit(p []float64, beliefs []factorgraph.Likelihood) (f fitted, why string) {
 }
 
 // fitRound does one round of proportional fitting: for each variable in turn it scales the distribution so that the marginal of this
-// variable is the wanted one. It multiplies the factors into the likelihoods of the answer. If a value is impossible and believed with a
+// variable is the believed one. It multiplies the factors into the likelihoods of the answer. If a value is impossible and believed with a
 // probability above 0, it stops, and why is that in words; otherwise why is "".
-func (f *fitted) fitRound(beliefs []factorgraph.Likelihood, wanted [][]float64) (why string) {
+func (f *fitted) fitRound(beliefs []factorgraph.Likelihood, believed [][]float64) (why string) {
 	for k := range beliefs {
 		current := marginal(f.shares, beliefs, k)
-		for x, w := range wanted[k] {
+		for x, w := range believed[k] {
 			switch {
 			case w == 0:
 				f.belief.Likelihoods[k][x] = 0
@@ -188,16 +189,16 @@ func (f *fitted) fitRound(beliefs []factorgraph.Likelihood, wanted [][]float64) 
 				f.belief.Likelihoods[k][x] *= w / current[x]
 			}
 		}
-		scaleMarginal(f.shares, beliefs, k, wanted[k], current)
+		scaleMarginal(f.shares, beliefs, k, believed[k], current)
 	}
 	return ""
 }
 
-// largestMiss returns the largest difference between a marginal probability of the distribution and the wanted one.
-func (f *fitted) largestMiss(beliefs []factorgraph.Likelihood, wanted [][]float64) (missed float64) {
+// largestMiss returns the largest difference between a marginal probability of the distribution and the believed one.
+func (f *fitted) largestMiss(beliefs []factorgraph.Likelihood, believed [][]float64) (missed float64) {
 	for k := range beliefs {
 		for x, p := range marginal(f.shares, beliefs, k) {
-			missed = max(missed, math.Abs(p-wanted[k][x]))
+			missed = max(missed, math.Abs(p-believed[k][x]))
 		}
 	}
 	return missed
@@ -215,16 +216,16 @@ func marginal(p []float64, beliefs []factorgraph.Likelihood, k int) []float64 {
 	return sums
 }
 
-// scaleMarginal changes the marginal of believed variable k, under the distribution p, from current to wanted: it multiplies the
-// probability p[b] of each combination b of values of the believed variables by wanted[x]/current[x], where x is the value of variable k in
-// b.
-func scaleMarginal(p []float64, beliefs []factorgraph.Likelihood, k int, wanted, current []float64) {
+// scaleMarginal changes the marginal of believed variable k, under the distribution p, from current to believed: it multiplies the
+// probability p[b] of each combination b of values of the believed variables by believed[x]/current[x], where x is the value of variable k
+// in b.
+func scaleMarginal(p []float64, beliefs []factorgraph.Likelihood, k int, believed, current []float64) {
 	b := 0
 	for values := range combinations(beliefs) {
-		if x := values[k]; wanted[x] == 0 {
+		if x := values[k]; believed[x] == 0 {
 			p[b] = 0
 		} else {
-			p[b] *= wanted[x] / current[x]
+			p[b] *= believed[x] / current[x]
 		}
 		b++
 	}

@@ -77,13 +77,11 @@ const ratioRounding = 1e-9
 //   - If in that case r is exact and over is not, r loses its ratio, with a warning, since Z of r is right.
 //   - Otherwise r becomes an error, since at least one of the two statements is wrong.
 func limitRatio(r, over *query.Result) {
-	if r.Ratio.Ln == nil || *r.Ratio.Ln <= 0 {
+	if r.Ratio.Ln == nil || *r.Ratio.Ln <= 0 { // nil: the ratio is 0
 		return
 	}
-
 	excess := *r.Ratio.Ln
 	allowed := ratioRounding*(1+math.Abs(*r.LogZ)) + uncertaintyOf(r) + uncertaintyOf(over)
-
 	if excess <= allowed {
 		r.Ratio.Ln = finite(0)
 		if excess > ratioRounding {
@@ -107,10 +105,15 @@ func limitRatio(r, over *query.Result) {
 		))
 		return
 	}
-	r.Status = query.StatusError
-	r.Error = &query.ErrorInfo{Code: fault.FailedEstimate, Stage: query.StageAggregate, Message: fmt.Sprintf(
+	refuseAnswer(r, fmt.Sprintf(
 		"P(event | given) came out as exp(%.3g), above 1 by more than the estimates state (%.2g nats)", excess, allowed,
-	)}
+	))
+}
+
+// refuseAnswer makes an answer an error, without everything that the answer stated.
+func refuseAnswer(r *query.Result, message string) {
+	r.Status = query.StatusError
+	r.Error = &query.ErrorInfo{Code: fault.FailedEstimate, Stage: query.StageAggregate, Message: message}
 	r.Exact = false
 	r.Zero = false
 	r.LogZ, r.Log10Z = nil, nil

@@ -52,20 +52,19 @@ func observe(e factorgraph.Evidence, v, x int) factorgraph.Evidence {
 	}
 }
 
-// answerInformation writes the information that a query asks for, with the candidates sorted by descending usefulness: by the gain of
-// utility if there are utilities, otherwise by mutual information. It writes a warning if a further demand has no total. It does nothing if
-// the query does not ask for information. a.kindTotals[t] is the total with the target observed at its value t.
+// answerInformation writes the information that a query asks for: how much the observation of each candidate would tell about a target. The
+// candidates are sorted by descending usefulness (compareUsefulness). It writes a warning if a further demand has no total. It does nothing
+// if the query does not ask for information. a.kindTotals[t] is the total with the target observed at its value t.
 func answerInformation(a *answer) {
 	ask := a.asked.Query.Information
 	if ask == nil {
 		return
 	}
-	// P(t), and whether all totals can be used.
 	z := make([]scaled.Number, len(a.kindTotals))
 	for t := range a.kindTotals {
 		z[t] = a.kindTotals[t].Z
 	}
-	p := distribution(z) // P(t)
+	p := distribution(z) // P(t), or nil
 	var candidates []int
 	if len(a.kindTotals) > 0 {
 		candidates = a.kindTotals[0].Want.Targets
@@ -93,20 +92,24 @@ func answerInformation(a *answer) {
 		o.ExpectedEntropy = info.Entropy - o.MutualInfo
 		if len(ask.Utility) > 0 {
 			gain := utilityAfter - utilityNow
-			if gain < gainRounding*largestUtility(ask.Utility) {
+			if gain < gainRounding*largestUtility(ask.Utility) { // a gain within rounding is none, also one below 0
 				gain = 0
 			}
 			o.UtilityGain = &gain
 		}
 		info.Candidates = append(info.Candidates, o)
 	}
-	slices.SortStableFunc(info.Candidates, func(x, y query.Observable) int {
-		if x.UtilityGain != nil && *x.UtilityGain != *y.UtilityGain {
-			return cmp.Compare(*y.UtilityGain, *x.UtilityGain)
-		}
-		return cmp.Or(cmp.Compare(y.MutualInfo, x.MutualInfo), cmp.Compare(x.Variable, y.Variable))
-	})
+	slices.SortStableFunc(info.Candidates, compareUsefulness)
 	a.result.Information = info
+}
+
+// compareUsefulness orders candidates by descending gain of utility, if there are utilities, then by descending mutual information, then by
+// variable.
+func compareUsefulness(x, y query.Observable) int {
+	if x.UtilityGain != nil && *x.UtilityGain != *y.UtilityGain {
+		return cmp.Compare(*y.UtilityGain, *x.UtilityGain)
+	}
+	return cmp.Or(cmp.Compare(y.MutualInfo, x.MutualInfo), cmp.Compare(x.Variable, y.Variable))
 }
 
 // addTargetTotals adds the work of the demands with the target observed, whose totals are a.kindTotals, to that of the result, and checks
@@ -150,7 +153,7 @@ func valueOfCandidate(totals []aggregate.Total, p []float64, i int, utility [][]
 			sum += joint[t]
 		}
 		for t := range p {
-			if joint[t] > 0 {
+			if joint[t] > 0 { // P(t, c) ln(P(c | t)/P(c))
 				mutual += joint[t] * math.Log(totals[t].Marginals[i][c]/sum)
 			}
 		}

@@ -57,7 +57,8 @@ func Demand(q *query.Query) btn.Demand {
 }
 
 // Demands returns the demands of queries on a model with these domains: first one demand of each query, then the further demands, query by
-// query. asked[i] contains query i and the number of its further demands by kind, from which Results finds them again.
+// query. A demand is what is wanted under one evidence; a question that needs other evidence beside that of its query has further demands.
+// asked[i] contains query i and the number of its further demands by kind, from which Results finds them again.
 func Demands(domains []int, queries []query.Query) (demands []btn.Demand, asked []btn.Asked) {
 	demands, asked = make([]btn.Demand, len(queries)), make([]btn.Asked, len(queries))
 	for i := range queries {
@@ -88,7 +89,8 @@ type Size struct {
 	Cases   float64 // cases times variables
 }
 
-// SizeOf returns how much queries ask of a model with these domains. domains is nil if the model is not known yet. It holds only one demand
+// SizeOf returns how much queries ask of a model with these domains: demands (each query's own, and those under other evidence that its
+// questions need), numbers to compute, and values of cases. domains is nil if the model is not known yet. It holds only one demand
 // at a time in memory.
 func SizeOf(domains []int, queries []query.Query) (size Size) {
 	for i := range queries {
@@ -134,26 +136,26 @@ func Results(inputs []aggregate.Input) []query.Result {
 		n = k // the first further demand; 0 would mean that no input has Asked
 	}
 	results := make([]query.Result, n)
-	all := make([]answer, n)
+	answers := make([]answer, n)
 	next := n // the first further total of the next query
-	for i := range all {
+	for i := range answers {
 		results[i] = totals[i].Result
-		all[i] = answer{total: &totals[i], result: &results[i], asked: &btn.Asked{}}
-		asked := askedBy(inputs[i])
-		if asked == nil {
+		answers[i] = answer{total: &totals[i], result: &results[i], asked: &btn.Asked{}}
+		askedQuery := askedBy(inputs[i])
+		if askedQuery == nil {
 			continue
 		}
-		all[i].asked, all[i].numbers = asked, inputs[i].Assignment.Numbers
-		end := min(len(totals), next+asked.ExtraDemands())
-		all[i].furtherTotals, next = totals[next:end], end
-		all[i].write()
+		answers[i].asked, answers[i].numbers = askedQuery, inputs[i].Assignment.Numbers
+		end := min(len(totals), next+askedQuery.ExtraDemands())
+		answers[i].furtherTotals, next = totals[next:end], end
+		answers[i].write()
 	}
-	for _, k := range kinds {
+	for _, k := range kinds { // questions about several queries, such as the ratio of their Z
 		if k.compare == nil {
 			continue
 		}
-		for i := range all {
-			k.compare(all, &all[i])
+		for i := range answers {
+			k.compare(answers, &answers[i])
 		}
 	}
 	return results
@@ -182,8 +184,8 @@ func (a *answer) write() {
 	}
 }
 
-// furtherTotalsOf returns the totals of the further demands that serve one kind of question. The totals of all kinds lie one kind after the
-// other. It returns nil if the query has none of this kind.
+// furtherTotalsOf returns the totals of the further demands that serve one kind of question: those of a query under other evidence than its
+// own. The totals of all kinds lie one kind after the other. It returns nil if the query has none of this kind.
 func (a *answer) furtherTotalsOf(kind string) []aggregate.Total {
 	totals := a.furtherTotals
 	for _, extra := range a.asked.Extra {

@@ -42,12 +42,12 @@ func answerSensitivity(a *answer) {
 	target := *a.asked.Query.Sensitivity
 	target.Range = cmp.Or(target.Range, query.DefaultRange)
 	target.Top = cmp.Or(target.Top, query.DefaultTop)
-	out := &query.SensitivityResult{Sensitivity: target, Tornado: []query.Swing{}}
+	result := &query.SensitivityResult{Sensitivity: target, Tornado: []query.Swing{}}
 
-	// P = Z_t/Z.
 	z, cores := a.total.Z, a.numbers
 	p := a.total.Target.Div(z).Float64()
-	if out.P = min(1, max(0, p)); !(math.Abs(p-out.P) <= additive.ProbabilityRounding) {
+	result.P = min(1, max(0, p))
+	if isProbability := math.Abs(p-result.P) <= additive.ProbabilityRounding; !isProbability { // beyond rounding, or NaN
 		a.warn(fmt.Sprintf("no sensitivity: the estimate of the target's probability is %.3g", p))
 		return
 	}
@@ -56,16 +56,13 @@ func answerSensitivity(a *answer) {
 	unranked, hasOverflow := 0, false
 	dTotal, dTarget := a.total.Derivatives, a.total.TargetDerivatives // of Z and of Z_t, by the numbers of the factors from c on
 	for c := range cores {
-		theta := cores[c].Numbers
-		n := len(theta)
+		n := len(cores[c].Numbers)
 		if n > len(dTotal) {
 			a.warn(fmt.Sprintf("no sensitivity: %d derivatives are left, and a factor has %d numbers", len(dTotal), n))
 			return
 		}
-		f := factorSensitivity{core: &cores[c], factor: c, p: out.P}
-		f.totalSlope, f.targetSlope = f.divide(dTotal[:n], nil, z), f.divide(dTarget[:n], nil, z)     // ∂Z/∂θ / Z and ∂Z_t/∂θ / Z
-		f.totalShare, f.targetShare = f.divide(dTotal[:n], theta, z), f.divide(dTarget[:n], theta, z) // θ times that
-		f.report(out)                                                                                 // sets hasOverflow and unranked
+		f := newFactorSensitivity(&cores[c], c, result.P, z, dTotal[:n], dTarget[:n])
+		f.report(result) // sets f.hasOverflow and f.unranked
 		hasOverflow = hasOverflow || f.hasOverflow
 		unranked += f.unranked
 		dTotal, dTarget = dTotal[n:], dTarget[n:]
@@ -73,12 +70,7 @@ func answerSensitivity(a *answer) {
 
 	// What the result says of all factors together.
 	if hasOverflow {
-		sizes := make([]int, len(cores))
-		for c := range sizes {
-			sizes[c] = len(cores[c].Numbers)
-		}
-		derivatives := probabilityDerivatives(a.total.Derivatives, a.total.TargetDerivatives, z, out.P)
-		out.Derivatives = scaledGradients(derivatives, sizes, scaled.One)
+		result.Derivatives = a.scaledDerivatives(result.P)
 		a.warn("a derivative is beyond float64: all of them are given as mantissas and exponents")
 	}
 	if unranked > 0 {
@@ -87,9 +79,19 @@ func answerSensitivity(a *answer) {
 	}
 	// The swings: how far P moves when one number goes through its range. Only the widest stay.
 	byDescendingWidth := func(x, y query.Swing) int { return cmp.Compare(y.High-y.Low, x.High-x.Low) }
-	slices.SortStableFunc(out.Tornado, byDescendingWidth)
-	out.Tornado = slices.Clip(out.Tornado[:min(len(out.Tornado), target.Top)])
-	a.result.Sensitivity = out
+	slices.SortStableFunc(result.Tornado, byDescendingWidth)
+	result.Tornado = slices.Clip(result.Tornado[:min(len(result.Tornado), target.Top)])
+	a.result.Sensitivity = result
+}
+
+// scaledDerivatives returns the derivatives of P = p by all numbers of the factors, as mantissas and exponents.
+func (a *answer) scaledDerivatives(p float64) query.Gradients {
+	sizes := make([]int, len(a.numbers))
+	for c := range sizes {
+		sizes[c] = len(a.numbers[c].Numbers)
+	}
+	derivatives := probabilityDerivatives(a.total.Derivatives, a.total.TargetDerivatives, a.total.Z, p)
+	return scaledGradients(derivatives, sizes, scaled.One)
 }
 
 // probabilityDerivatives returns ∂P/∂θ = (∂Z_t/∂θ − p ∂Z/∂θ) / z for every number θ of the model, as numbers of any size. dTotal and
@@ -116,6 +118,17 @@ type factorSensitivity struct {
 	unranked     int       // how many numbers have a swing that cannot be computed
 }
 
+// newFactorSensitivity returns the slopes and shares of the factor at a position of the model. dTotal and dTarget are the derivatives of Z
+// and Z_t by its numbers, z is Z, and p is P.
+func newFactorSensitivity(
+	core *btn.CoreNumbers, position int, p float64, z scaled.Number, dTotal, dTarget []scaled.Number,
+) *factorSensitivity {
+	f := &factorSensitivity{core: core, factor: position, p: p}
+	f.totalSlope, f.targetSlope = f.divide(dTotal, nil, z), f.divide(dTarget, nil, z) // nil: not multiplied
+	f.totalShare, f.targetShare = f.divide(dTotal, core.Numbers, z), f.divide(dTarget, core.Numbers, z)
+	return f
+}
+
 // divide returns the derivatives divided by z. If theta is not nil, derivative k is also multiplied by theta[k]. If a quotient other than 0
 // is below the range in which float64 has all its digits, hasUnderflow becomes true.
 func (f *factorSensitivity) divide(derivatives []scaled.Number, theta []float64, z scaled.Number) []float64 {
@@ -134,7 +147,7 @@ func (f *factorSensitivity) divide(derivatives []scaled.Number, theta []float64,
 // report adds to a result what it says of the numbers θ of one factor: the derivatives ∂P/∂θ = (∂Z_t/∂θ − P ∂Z/∂θ)/Z, and the swings of the
 // numbers that move P. If the factor is a conditional table, it also adds the covaried derivatives, by a number whose row still sums to 1
 // since the other numbers of the row change in the opposite direction. They are left out (nil) if one is beyond float64.
-func (f *factorSensitivity) report(out *query.SensitivityResult) {
+func (f *factorSensitivity) report(result *query.SensitivityResult) {
 	derivatives := make([]float64, len(f.totalSlope))
 	for k := range derivatives {
 		derivatives[k] = f.targetSlope[k] - f.p*f.totalSlope[k]
@@ -153,11 +166,11 @@ func (f *factorSensitivity) report(out *query.SensitivityResult) {
 			}
 		}
 	}
-	out.Derivatives.By = append(out.Derivatives.By, derivatives)
-	out.Covaried = append(out.Covaried, covaried)
+	result.Derivatives.By = append(result.Derivatives.By, derivatives)
+	result.Covaried = append(result.Covaried, covaried)
 	for k := range f.core.Numbers {
-		if s, moves := f.swing(k, &totalLines[k], &targetLines[k], out.Range); moves {
-			out.Tornado = append(out.Tornado, s)
+		if s, moves := f.swing(k, &totalLines[k], &targetLines[k], result.Range); moves {
+			result.Tornado = append(result.Tornado, s)
 		}
 	}
 }
@@ -243,8 +256,8 @@ func (f *factorSensitivity) setGroupConstants(lines []line, share []float64) {
 	otherTerms, areTermsPositive := sumsOfOthers(terms)
 	for t, sizes := range f.core.Groups {
 		for _, n := range sizes {
-			others, arePositive := sumsOfOthers(share[first : first+n])
-			for k, sum := range others {
+			otherShares, arePositive := sumsOfOthers(share[first : first+n])
+			for k, sum := range otherShares {
 				lines[first+k].constant, lines[first+k].isPositive = sum+otherTerms[t], areTermsPositive && arePositive
 			}
 			first += n
@@ -253,12 +266,7 @@ func (f *factorSensitivity) setGroupConstants(lines []line, share []float64) {
 }
 
 // setRowConstants fills in the lines of a conditional table: constant, othersSum and othersSlope of each number. The constant of a number
-// is the sum of the shares of all other rows. The other numbers θ_y of the row of θ_x keep their proportions, so the derivative by their
-// sum is, with the derivatives D_y by θ_y,
-//
-//	othersSlope = Σ_{y≠x} D_y θ_y / Σ_{z≠x} θ_z
-//
-// If the other numbers are all 0, each takes the same part of their sum. If a row has a single number, its line is constant.
+// is the sum of the shares of all other rows. share has the share of each number, in the sequence of the table.
 func (f *factorSensitivity) setRowConstants(lines []line, share []float64) {
 	// Rows lie along one axis (mode) of the row-major table. The d numbers of a row are stride apart.
 	mode := f.core.Row - 1
@@ -281,26 +289,40 @@ func (f *factorSensitivity) setRowConstants(lines []line, share []float64) {
 
 	for i := range rowShares {
 		for x := range d {
+			setOthers(lines[first(i):], x, d, stride)
 			l := &lines[first(i)+x*stride]
-			for y := range d {
-				if y != x {
-					l.othersSum += f.core.Numbers[first(i)+y*stride]
-				}
-			}
-			for y := range d {
-				other := first(i) + y*stride // the position of θ_y
-				switch {
-				case y == x:
-				case l.othersSum > 0:
-					l.othersSlope += lines[other].slope * (f.core.Numbers[other] / l.othersSum)
-				default:
-					l.othersSlope += lines[other].slope / float64(d-1)
-				}
-			}
-			if d == 1 { // the number cannot vary: covariedSlope is 0
-				l.othersSlope = l.slope
-			}
 			l.constant, l.isPositive = otherRows[i], isPositive
+		}
+	}
+}
+
+// setOthers fills in othersSum and othersSlope of the line of number x of a row. The lines of the d numbers of the row are row[0],
+// row[stride], row[2·stride] and so on. The other numbers θ_y keep their proportions, so the derivative by their sum is, with the
+// derivatives D_y by θ_y,
+//
+//	othersSlope = Σ_{y≠x} D_y θ_y / Σ_{z≠x} θ_z
+//
+// If the other numbers are all 0, each takes the same part of their sum. If a row has a single number, that number cannot vary, and its
+// line is constant.
+func setOthers(row []line, x, d, stride int) {
+	l := &row[x*stride]
+	if d == 1 {
+		l.othersSlope = l.slope // covariedSlope is 0
+		return
+	}
+	for y := range d {
+		if y != x {
+			l.othersSum += row[y*stride].theta
+		}
+	}
+	for y := range d {
+		lineOfY := &row[y*stride]
+		switch {
+		case y == x:
+		case l.othersSum > 0:
+			l.othersSlope += lineOfY.slope * (lineOfY.theta / l.othersSum)
+		default:
+			l.othersSlope += lineOfY.slope / float64(d-1)
 		}
 	}
 }

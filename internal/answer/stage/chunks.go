@@ -41,8 +41,8 @@ func ChunksAndCosts(
 		chunkFlops = policy.ChunkFlops
 	}
 
-	// Queries that need all their values.
-	c := cutter{chunks: [][]btn.Unit{nil}, costs: []float64{0}}
+	// Queries that need all their values. A unit is one part of one query.
+	c := cutter{chunks: [][]btn.Unit{nil}, costs: []float64{0}} // one empty chunk
 	addFixed := func(u btn.Unit) {
 		a := &assignments[u.Query]
 		e := &a.Plan.Estimates[0]
@@ -52,30 +52,35 @@ func ChunksAndCosts(
 		}
 		c.add(u, unitFlops(net, a, e, u.Part))
 	}
-	interim, others := fixedUnits(assignments)
+	interim, remaining := fixedUnits(assignments)
+	var interimEnds []int       // after each interim unit, the number of chunks
 	for _, u := range interim { // a chunk for each: its value is an answer by itself
 		addFixed(u)
-		ends = append(ends, len(c.chunks))
+		interimEnds = append(interimEnds, len(c.chunks))
 		c.cut()
 	}
-	for _, u := range others {
+	for _, u := range remaining {
 		addFixed(u)
 	}
 
-	// Without queries that grow, only interim parts may be enough before the end: the first one, all of them, or all chunks.
-	longest := 0 // the largest number of estimates of a query that grows
+	longest := longestGrowing(assignments)
+	if n := len(interimEnds); n > 0 && longest == 0 {
+		// Only interim parts may be enough before the end: the first one, all of them, or all chunks.
+		return c.chunks, c.costs, slices.Compact([]int{interimEnds[0], interimEnds[n-1], len(c.chunks)})
+	}
+	c.limit = chunkFlops // addFixed has changed it
+	ends = c.addGrowing(assignments, longest)
+	return c.chunks, c.costs, ends
+}
+
+// longestGrowing returns the largest number of estimates of a query that grows, 0 if none grows.
+func longestGrowing(assignments []btn.Assignment) (longest int) {
 	for _, a := range assignments {
 		if a.Error == nil && a.Plan.Grows() {
 			longest = max(longest, len(a.Plan.Estimates))
 		}
 	}
-	if n := len(ends); n > 0 && longest == 0 {
-		return c.chunks, c.costs, slices.Compact([]int{ends[0], ends[n-1], len(c.chunks)})
-	}
-
-	c.limit = chunkFlops
-	ends = c.addGrowing(assignments, longest)
-	return c.chunks, c.costs, ends
+	return longest
 }
 
 // addGrowing adds the units of queries whose plans grow, a unit for each part: those of estimate 0 of each query, then those of estimate 1,
@@ -103,7 +108,7 @@ func (c *cutter) addGrowing(assignments []btn.Assignment, longest int) (ends []i
 
 // fixedUnits returns the units of the queries that need all their values, in the order of queries and parts. interim are those whose value
 // is an answer by itself.
-func fixedUnits(assignments []btn.Assignment) (interim, others []btn.Unit) {
+func fixedUnits(assignments []btn.Assignment) (interim, remaining []btn.Unit) {
 	for q, a := range assignments {
 		if a.Error != nil || a.Plan.Grows() {
 			continue
@@ -113,11 +118,11 @@ func fixedUnits(assignments []btn.Assignment) (interim, others []btn.Unit) {
 			if part.About().IsInterim {
 				interim = append(interim, u)
 			} else {
-				others = append(others, u)
+				remaining = append(remaining, u)
 			}
 		}
 	}
-	return interim, others
+	return interim, remaining
 }
 
 // unitFlops returns the expected operations of part i of an estimate. If the cost under the query's evidence is known (a.Cost), it is an

@@ -42,7 +42,7 @@ func describePlan(p *btn.Plan) string {
 		case e.Rule == btn.Bounding:
 			step = "bounds"
 		case e.Rule == btn.Pooled:
-			step = fmt.Sprintf("components to %.0f", math.Exp2(e.Level))
+			step = fmt.Sprintf("components to %.0f", math.Exp2(e.Level)) // Level is log2 of their number
 		case r.Kind == btn.KindBethe:
 			step = "belief propagation"
 		case e.Rule == btn.LogLinear:

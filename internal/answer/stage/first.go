@@ -18,11 +18,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// HeadStart returns how long planning may take before FirstResults begins: most exact answers have arrived by then. left is the time
-// until the deadline, and tables is the number of tables of the network. It returns 0 if one sweep of belief propagation takes longer
+// HeadStart returns how long planning may take before FirstResults begins: most exact answers have arrived by then. untilDeadline is the
+// time until the deadline, and tables is the number of tables of the network. It returns 0 if one sweep of belief propagation takes longer
 // than that: FirstResults then comes before planning.
-func HeadStart(left time.Duration, tables int) time.Duration {
-	head := halfFirstTime(left)
+func HeadStart(untilDeadline time.Duration, tables int) time.Duration {
+	head := halfFirstTime(untilDeadline)
 	if policy.FirstSeconds*float64(tables) > head.Seconds() {
 		return 0
 	}
@@ -34,19 +34,19 @@ func HeadStart(left time.Duration, tables int) time.Duration {
 // Chosen.
 const firstTime = 0.1
 
-// halfFirstTime returns half of the time by which the first answer is stored. left is the time until the deadline.
-func halfFirstTime(left time.Duration) time.Duration {
-	return time.Duration(firstTime / 2 * float64(left))
+// halfFirstTime returns half of the time by which the first answer is stored. untilDeadline is the time until the deadline.
+func halfFirstTime(untilDeadline time.Duration) time.Duration {
+	return time.Duration(firstTime / 2 * float64(untilDeadline))
 }
 
-// FirstResults answers queries by the value of belief propagation and the bound by its messages, without planning. left is the time until
-// the deadline. FirstResults answers one query after the other until halfFirstTime is over and one of them has a value. All other queries
-// fail with code deadline: those that remain, those that have further demands, and those for which belief propagation has no value. It
-// returns an error only if the context is done.
+// FirstResults answers queries by the value of belief propagation and the bound by its messages, without planning. untilDeadline is the
+// time until the deadline. FirstResults answers one query after the other until halfFirstTime is over and one of them has a value. All
+// other queries fail with code deadline: those that remain, those that have further demands, and those for which belief propagation has no
+// value. It returns an error only if the context is done.
 func FirstResults(
-	ctx context.Context, job string, net *btn.Network, queries []query.Query, s query.Settings, left time.Duration,
+	ctx context.Context, job string, net *btn.Network, queries []query.Query, s query.Settings, untilDeadline time.Duration,
 ) ([]query.Result, error) {
-	enough, cancel := context.WithTimeout(ctx, halfFirstTime(left))
+	enough, cancel := context.WithTimeout(ctx, halfFirstTime(untilDeadline))
 	defer cancel()
 	late := errorInfo(fault.New(fault.Deadline, "stage: no time was left for a first value"), query.StageLearn)
 	demands, asked := questions.Demands(contraction.Domains(net), queries)
@@ -64,7 +64,7 @@ func FirstResults(
 			return nil, err
 		}
 		if err != nil || a == nil {
-			continue
+			continue // the demand has no value, and its assignment stays late
 		}
 		assignments[k] = *a
 		for _, v := range demandValues {

@@ -10,14 +10,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// Queries returns a copy of the asked queries in which names are replaced by positions, textual evidence is parsed, and queries with
+// Queries returns a copy of the original queries in which names are replaced by positions, textual evidence is parsed, and queries with
 // targets ask for marginals. It returns an error if the result does not pass query.Check, or if a name or a text is wrong; the error then
 // names the query and the field. domains are the numbers of values of the variables. labels loads their names. It is called once, or not
 // at all if no query has names.
-func Queries(domains []int, labels func() (*factorgraph.Labels, error), asked []query.Query) ([]query.Query, error) {
-	queries := make([]query.Query, len(asked))
+func Queries(domains []int, labels func() (*factorgraph.Labels, error), original []query.Query) ([]query.Query, error) {
+	queries := make([]query.Query, len(original))
 	r := resolver{load: labels}
-	for i, q := range asked {
+	for i, q := range original {
 		if len(q.Switches) > 0 {
 			return nil, fault.New(fault.BadInput, "query %d: switches: they follow from do, and are not asked for", i)
 		}

@@ -73,74 +73,86 @@ type outcome struct {
 // lastMoment is how long a run may take to return its results after the deadline has ended it.
 const lastMoment = 250 * time.Millisecond
 
-// runInsured answers a request whose deadline is in left. It calls run in a goroutine, and beside it FirstResults, whose results it takes
-// for queries that run does not answer in time. If run answers all queries within HeadStart, FirstResults is not called at all. If
-// HeadStart is 0, FirstResults is called before run. It returns an error if neither has an answer, and panics if run does.
-func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo, left time.Duration) ([]query.Result, error) {
-	// FirstResults before run, if it is needed that early. The end of planning counts from now.
-	planned := proposal.WithPlanningEnd(ctx, time.Now().Add(PlanningTime(left, len(net.Cores))))
+// runInsured answers a request whose deadline is in untilDeadline. It calls run in a goroutine. FirstResults is the insurance: its results,
+// of belief propagation, stand for the queries that run does not answer in time. It is called
+//
+//   - before run, if HeadStart is 0
+//   - not at all, if run answers all queries within HeadStart
+//   - otherwise beside run, when HeadStart is over.
+//
+// runInsured returns an error if neither of the two has an answer, and panics if run does.
+func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo, untilDeadline time.Duration) ([]query.Result, error) {
+	planningEnd := time.Now().Add(PlanningTime(untilDeadline, len(net.Cores))) // counted from here, with FirstResults before run in it
 	var first []query.Result
-	head := HeadStart(left, len(net.Cores))
+	head := HeadStart(untilDeadline, len(net.Cores))
 	if head == 0 {
 		var err error
-		if first, err = FirstResults(ctx, r.Job, net, r.Queries, r.Settings, left); err != nil {
+		if first, err = FirstResults(ctx, r.Job, net, r.Queries, r.Settings, untilDeadline); err != nil {
 			return nil, err
 		}
 	}
 
-	// run for the time of the head start.
-	done := make(chan outcome, 1)
-	go func() {
-		var o outcome
-		defer func() {
-			o.panicked = recover()
-			done <- o
-		}()
-		o.results, o.err = run(planned, net, r, memo)
-	}()
-
+	outcomes := start(proposal.WithPlanningEnd(ctx, planningEnd), net, r, memo)
 	var never <-chan struct{}
-	o, hasEnded := waitFor(done, never, head)
+	o, hasEnded := waitFor(outcomes, never, head)
 	hasResults := hasEnded && o.panicked == nil && o.err == nil
 	if hasResults && areAllAnswered(o.results) {
 		return o.results, nil
 	}
 
-	// FirstResults beside run, then run until the deadline and a moment longer. An error of FirstResults is that ctx has ended: then there
-	// are no first results, and those of run are taken as they are.
 	if first == nil {
-		first, _ = FirstResults(ctx, r.Job, net, r.Queries, r.Settings, left)
+		// The only error is that ctx has ended. Then there are no first results, and those of run are taken as they are.
+		first, _ = FirstResults(ctx, r.Job, net, r.Queries, r.Settings, untilDeadline)
 	}
 	if !hasEnded {
-		o, hasEnded = waitFor(done, ctx.Done(), left)
+		o, hasEnded = waitFor(outcomes, ctx.Done(), untilDeadline)
+	}
+	if !hasEnded { // ctx has just ended run, which may still return results
+		o, hasEnded = waitFor(outcomes, never, lastMoment)
 	}
 	if !hasEnded {
-		o, hasEnded = waitFor(done, never, lastMoment)
-	}
-
-	// The results of both.
-	switch {
-	case o.panicked != nil:
-		panic(o.panicked)
-	case !hasEnded:
 		o.err = ctx.Err()
+	}
+	return insure(r.Job, o, first)
+}
+
+// start calls run in a goroutine and returns a channel on which its outcome comes. The channel has room for it, so that the goroutine ends
+// even if nobody waits any more.
+func start(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) <-chan outcome {
+	outcomes := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			o.panicked = recover()
+			outcomes <- o
+		}()
+		o.results, o.err = run(ctx, net, r, memo)
+	}()
+	return outcomes
+}
+
+// insure returns the results of a run, with those of first in the place of failures. If the run has an error, all its queries have failed
+// with that error; it is returned if first has no answer either. If the run has panicked, insure panics with the same value.
+func insure(job string, o outcome, first []query.Result) ([]query.Result, error) {
+	if o.panicked != nil {
+		panic(o.panicked)
 	}
 	if o.err == nil {
 		return ReplaceFailures(o.results, first), nil
 	}
-	// run has no results. Those of first are answers to a list of failures, one for each query.
-	if results := ReplaceFailures(FailedResults(r.Job, len(first), o.err, query.StageLearn), first); HasAnswer(results) {
+	failures := FailedResults(job, len(first), o.err, query.StageLearn)
+	if results := ReplaceFailures(failures, first); HasAnswer(results) {
 		return results, nil
 	}
 	return nil, o.err
 }
 
 // waitFor waits for an outcome until the duration d is over or stop is closed. hasEnded is false if no outcome came.
-func waitFor(done <-chan outcome, stop <-chan struct{}, d time.Duration) (o outcome, hasEnded bool) {
+func waitFor(outcomes <-chan outcome, stop <-chan struct{}, d time.Duration) (o outcome, hasEnded bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case o = <-done:
+	case o = <-outcomes:
 		return o, true
 	case <-stop:
 	case <-timer.C:

@@ -135,8 +135,9 @@ type ContractOptions struct {
 	Shared *problem.Shared
 }
 
-// Contract is the third stage: it computes the values of some units in their sequence, each under the evidence of its demand. If a unit
-// cannot be computed, its value has the error. The error that Contract returns is that of the context, or of the infrastructure.
+// Contract is the third stage: it computes the values of some units in their sequence, each under the evidence of its demand. A unit is one
+// part of the plan of one demand. If a unit cannot be computed, its value has the error. The error that Contract returns is that of the
+// context, or of the infrastructure.
 //
 // What successive units of a demand have in common, above all its simplified network, is made once. Successive units with one part for
 // several demands are contracted together if that takes less time.
@@ -205,8 +206,8 @@ func (c *contractor) resolve(u btn.Unit) (plannedUnit, error) {
 	return p, nil
 }
 
-// contractNext computes the values of one or several of the first units, and returns these. They are several if they have one part in
-// common, for several demands, and the part can be contracted for all of them together.
+// contractNext computes the values of one or several of the first units, and returns these values. It computes several if the first units
+// have one part of a plan in common, each for another demand, and the part can be contracted for all of these demands together.
 func (c *contractor) contractNext(units []btn.Unit) ([]btn.UnitValue, error) {
 	first, err := c.resolve(units[0])
 	if err != nil {

@@ -34,7 +34,7 @@ func (a *Arena) Get(n int) []float64 {
 		return a.getSmall(n)
 	}
 
-	// The smallest kept buffer that has room, and at most an eighth too much.
+	// The smallest kept buffer that has room, and at most an eighth too much: more would be memory that nothing uses.
 	best := -1
 	for i, b := range a.large {
 		fits := cap(b) >= n && cap(b)-n <= n/8
@@ -53,7 +53,7 @@ func (a *Arena) Get(n int) []float64 {
 	}
 	if a.dropped >= manyDropped {
 		a.dropped = 0
-		runtime.GC()
+		runtime.GC() // dropped buffers are garbage until the collector has found them
 	}
 	b := make([]float64, n)
 	a.Held += cap(b)

@@ -20,7 +20,7 @@ func (s *Slab[T]) Make(n int) []T {
 		return []T{}
 	}
 	if n > len(s.unused) {
-		if n > mostSlab/4 {
+		if n > mostSlab/4 { // a list of its own: the rest of a slab would be wasted
 			return make([]T, n)
 		}
 		s.size = min(max(2*s.size, firstSlab, 4*n), mostSlab)

@@ -77,7 +77,7 @@ func appendLen(b []byte, n int, codes lengthCodes) []byte {
 	switch {
 	case n <= codes.maxFixed:
 		return append(b, codes.fixed|byte(n))
-	case n <= math.MaxUint8 && codes.code8 != 0:
+	case n <= math.MaxUint8 && codes.code8 != 0: // 0: there is no such form
 		return append(b, codes.code8, byte(n))
 	case n <= math.MaxUint16:
 		return binary.BigEndian.AppendUint16(append(b, codes.code16), uint16(n))

@@ -55,7 +55,7 @@ func CheckFinite(v any) error {
 	return checkFinite(shapeOf(x.Type()), x)
 }
 
-// checkFinite returns the error of CheckFinite for v, whose shape is s. The error names the field below v.
+// checkFinite returns an error if a single float in v, whose shape is s, is NaN or infinite. The error names the field below v.
 func checkFinite(s *shape, v reflect.Value) error {
 	switch s.form {
 	case formFloat:

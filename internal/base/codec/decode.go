@@ -41,50 +41,12 @@ func Unmarshal(name string, b []byte, limit int, v any) error {
 	return r.read(shapeOf(value.Type()), value)
 }
 
-// checkEnvelope returns an error if the message does not have this name and the version that this program reads. Their keys may be anywhere
-// in the outermost map. It ends when it has found both: Scan has made sure that no key comes twice.
+// checkEnvelope returns an error if the message does not have this name and the version that this program reads.
 func (r *Reader) checkEnvelope(name string) error {
-	h, err := r.readHead()
-	if err != nil {
-		return err
-	}
-	if h.class != classMap {
-		return r.malformed("a message is a map, this is a %s", h.class)
-	}
-
-	var gotName string
-	version := int64(0)
-	hasVersion := false
-	for range h.length {
-		if hasVersion && gotName != "" {
-			break
-		}
-		key, err := r.readKey()
-		if err != nil {
-			return err
-		}
-		switch string(key) {
-		case keyName:
-			h, err := r.readHeadOf(classString)
-			if err != nil {
-				return WithField(keyName, err)
-			}
-			gotName = string(r.readBytes(h.length))
-		case keyVersion:
-			h, err := r.readHeadOf(classInt)
-			if err != nil {
-				return WithField(keyVersion, err)
-			}
-			version = int64(h.bits)
-			hasVersion = true
-		default:
-			if err := r.skip(MaxDepth); err != nil {
-				return err
-			}
-		}
-	}
-
+	gotName, version, hasVersion, err := r.readEnvelope()
 	switch {
+	case err != nil:
+		return err
 	case !hasVersion:
 		return Missing(keyVersion)
 	case version != Version:
@@ -93,6 +55,47 @@ func (r *Reader) checkEnvelope(name string) error {
 		return fmt.Errorf("%w: a %q where a %q belongs", ErrMalformed, gotName, name)
 	}
 	return nil
+}
+
+// readEnvelope returns the name and the version of a message, "" if it has no name. Their keys may be anywhere in the outermost map. It
+// ends when it has found both: Scan has made sure that no key comes twice.
+func (r *Reader) readEnvelope() (name string, version int64, hasVersion bool, err error) {
+	h, err := r.readHead()
+	if err != nil {
+		return "", 0, false, err
+	}
+	if h.class != classMap {
+		return "", 0, false, r.malformed("a message is a map, this is a %s", h.class)
+	}
+	for range h.length {
+		if hasVersion && name != "" {
+			break
+		}
+		key, err := r.readKey()
+		if err != nil {
+			return "", 0, false, err
+		}
+		switch string(key) {
+		case keyName:
+			h, err := r.readHeadOf(classString)
+			if err != nil {
+				return "", 0, false, WithField(keyName, err)
+			}
+			name = string(r.readBytes(h.length))
+		case keyVersion:
+			h, err := r.readHeadOf(classInt)
+			if err != nil {
+				return "", 0, false, WithField(keyVersion, err)
+			}
+			version = int64(h.bits)
+			hasVersion = true
+		default:
+			if err := r.skip(MaxDepth); err != nil {
+				return "", 0, false, err
+			}
+		}
+	}
+	return name, version, hasVersion, nil
 }
 
 // readHeadOf reads the header of the next value. It returns an error if the value is not of the class wanted.
@@ -129,7 +132,7 @@ func (r *Reader) Charge(n int, t reflect.Type) error {
 	return nil
 }
 
-// read decodes the next value into v, whose shape is s. Null is the zero value of types that may be nil.
+// read decodes the next value into v, where s is the shape of the type of v. Null sets a v that may be nil to nil.
 func (r *Reader) read(s *shape, v reflect.Value) error {
 	start := r.i
 	h, err := r.readHead()
@@ -137,23 +140,52 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 		return err
 	}
 
-	mayBeNil := s.form >= formBytes && s.form != formStruct
+	mayBeNil := s.form >= formBytes && s.form != formStruct // the forms before formBytes are those of strings and numbers
 	if h.class == classNil && mayBeNil {
 		v.SetZero()
 		return nil
 	}
 
-	wrong := func(want string) error { return r.malformed("%s expected, not %s", want, h.class) }
+	switch s.form {
+	case formInts, formSlice:
+		return r.readList(h, s, v)
+	case formMap:
+		return r.readMap(h, s, v)
+	case formStruct:
+		return r.readStruct(h, s, v)
+	case formStreamed:
+		if h.class != classArray {
+			return r.unexpected("array", h)
+		}
+		return v.Addr().Interface().(Streamed).Decode(r, h.length)
+	case formPointer:
+		if err := r.Charge(1, s.elem.typ); err != nil { // of the memory that the message may take
+			return err
+		}
+		v.Set(reflect.New(s.elem.typ))
+		r.i = start // the header is read again, for the value behind the pointer
+		return r.read(s.elem, v.Elem())
+	}
+	return r.readScalar(h, s, v)
+}
 
+// unexpected returns the error that a value, whose header h was read, is not of the class that is wanted.
+func (r *Reader) unexpected(want string, h head) error {
+	return r.malformed("%s expected, not %s", want, h.class)
+}
+
+// readScalar decodes a value that has no others in it, whose header h was read, into v of shape s. A list of floats counts as one, since it
+// is a bin in the message.
+func (r *Reader) readScalar(h head, s *shape, v reflect.Value) error {
 	switch s.form {
 	case formString:
 		if h.class != classString {
-			return wrong("string")
+			return r.unexpected("string", h)
 		}
 		v.SetString(r.readText(h.length))
 	case formBool:
 		if h.class != classBool {
-			return wrong("bool")
+			return r.unexpected("bool", h)
 		}
 		v.SetBool(h.bits == 1)
 	case formInt:
@@ -164,7 +196,7 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 		v.SetInt(x)
 	case formUint:
 		if h.class != classInt {
-			return wrong("integer")
+			return r.unexpected("integer", h)
 		}
 		if h.isNegative || v.OverflowUint(h.bits) {
 			return r.malformed("integer out of the range of %v", s.typ.Kind())
@@ -173,12 +205,12 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 	case formFloat:
 		x, ok := h.number()
 		if !ok {
-			return wrong("float")
+			return r.unexpected("float", h)
 		}
 		v.SetFloat(x)
 	case formBytes:
 		if h.class != classBin {
-			return wrong("bin")
+			return r.unexpected("bin", h)
 		}
 		v.SetBytes(append(make([]byte, 0, h.length), r.readBytes(h.length)...))
 	case formFloats:
@@ -191,24 +223,6 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 		} else {
 			v.Set(reflect.ValueOf(x).Convert(s.typ))
 		}
-	case formInts, formSlice:
-		return r.readList(h, s, v)
-	case formMap:
-		return r.readMap(h, s, v)
-	case formStruct:
-		return r.readStruct(h, s, v)
-	case formStreamed:
-		if h.class != classArray {
-			return wrong("array")
-		}
-		return v.Addr().Interface().(Streamed).Decode(r, h.length)
-	case formPointer:
-		if err := r.Charge(1, s.elem.typ); err != nil {
-			return err
-		}
-		v.Set(reflect.New(s.elem.typ))
-		r.i = start // the header is read again, for the value behind the pointer
-		return r.read(s.elem, v.Elem())
 	}
 	return nil
 }
@@ -400,18 +414,12 @@ func (r *Reader) readStruct(h head, s *shape, v reflect.Value) error {
 		if err != nil {
 			return err
 		}
-		for next < len(s.fields) && s.fields[next].isOptional && s.fields[next].name != string(key) {
-			next++
-		}
-		k := next
-		if k == len(s.fields) || s.fields[k].name != string(key) { // out of sequence
-			isKnown := false
-			if k, isKnown = s.byName[string(key)]; !isKnown {
-				if err := r.skip(MaxDepth); err != nil {
-					return err
-				}
-				continue
+		k, isKnown := s.fieldOf(key, next)
+		if !isKnown {
+			if err := r.skip(MaxDepth); err != nil {
+				return err
 			}
+			continue
 		}
 		next = k + 1
 		seen |= 1 << k
@@ -428,6 +436,21 @@ func (r *Reader) readStruct(h head, s *shape, v reflect.Value) error {
 		}
 	}
 	return nil
+}
+
+// fieldOf returns the field with a key. It looks first at the fields from next on, up to the first one that a message cannot leave out, and
+// only then into the map of all names.
+func (s *shape) fieldOf(key []byte, next int) (k int, isKnown bool) {
+	for k = next; k < len(s.fields); k++ {
+		if s.fields[k].name == string(key) {
+			return k, true
+		}
+		if !s.fields[k].isOptional {
+			break
+		}
+	}
+	k, isKnown = s.byName[string(key)]
+	return k, isKnown
 }
 
 // fieldError is an error with the path of the field that it is about.

@@ -26,7 +26,7 @@ type Writer struct {
 func Marshal(name string, v any, canonical bool) ([]byte, error) {
 	first := firstChunks.Get().(*[]byte)
 	defer firstChunks.Put(first)
-	b := chunks{last: (*first)[:0]}
+	b := chunks{last: (*first)[:0]} // join copies the bytes, so that first can be used again
 	err := MarshalTo(&b, name, v, canonical)
 	if err != nil {
 		return nil, err
@@ -106,12 +106,12 @@ func (c *chunks) join() []byte {
 		n += len(b)
 	}
 
-	out := make([]byte, 0, n)
+	joined := make([]byte, 0, n)
 	for i, b := range c.full {
-		out = append(out, b...)
+		joined = append(joined, b...)
 		c.full[i] = nil
 	}
-	return append(out, c.last...)
+	return append(joined, c.last...)
 }
 
 // write encodes v, whose shape is s. Lists of the usual types are written without reflection on each element. Nil is null.

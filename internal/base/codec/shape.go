@@ -88,7 +88,7 @@ func newShape(t reflect.Type, tag string) *shape {
 	if reflect.PointerTo(t).Implements(streamedType) {
 		s.form = formStreamed
 		if list, ok := reflect.New(t).Interface().(Uniform); ok {
-			s.elem = newShape(reflect.TypeOf(list.Element()).Elem(), tag)
+			s.elem = newShape(reflect.TypeOf(list.Element()).Elem(), tag) // Element returns a pointer
 		}
 		return s
 	}

@@ -74,7 +74,7 @@ func isAccurate(text string, v float64) bool {
 		return false
 	}
 	difference := new(big.Float).Sub(exact, big.NewFloat(v))
-	allowed := exact.SetMantExp(exact.Abs(exact), -53)
+	allowed := exact.SetMantExp(exact.Abs(exact), -53) // exact itself, which is not needed any more
 	return difference.Abs(difference).Cmp(allowed) <= 0
 }
 

@@ -128,7 +128,8 @@ func (w *work) isAway(now time.Time) bool {
 }
 
 // giveWay is called whenever work looks at its context, from any of its goroutines. It returns when the work may go on: at once if the work
-// is short or nobody waits, else after its next turn has begun.
+// is short or nobody waits, else after its next turn has begun. Work that is no longer short becomes long here. The turn of long work ends
+// if too many long works are running, or if the turn has lasted longer than slice while others wait.
 func (w *work) giveWay() {
 	p := w.processors
 	if !p.isContended.Load() {
@@ -152,13 +153,13 @@ func (w *work) giveWay() {
 		p.pause(w, now)
 		p.resumeWaiting(now)
 	}
-	paused, hasShortWork := w.paused, limit < p.count
+	paused, hasShortWork := w.paused, limit < p.count // another goroutine of the work may have paused it
 	p.mu.Unlock()
 
 	if paused != nil {
 		w.wait(paused)
 	} else if hasShortWork {
-		runtime.Gosched()
+		runtime.Gosched() // to a goroutine of the short work
 	}
 }
 

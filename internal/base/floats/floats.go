@@ -117,6 +117,7 @@ type Sum struct{ High, Low float64 }
 // Add adds x to High, and the rounding error of that addition to Low.
 func (s *Sum) Add(x float64) {
 	high := s.High + x
+	// What the rounded sum lacks of the smaller number, which is exact.
 	if math.Abs(s.High) >= math.Abs(x) {
 		s.Low += s.High - high + x
 	} else {

@@ -49,11 +49,11 @@ func (p Pair) Times(q Pair) Pair {
 // TimesFloat returns p·x.
 func (p Pair) TimesFloat(x float64) Pair { return p.Times(Pair{High: x}) }
 
-// DividedBy returns p/x: the quotient q of floats, and the rest p − q·x divided by x.
+// DividedBy returns p/x: the quotient q of floats, and the remainder p − q·x divided by x.
 func (p Pair) DividedBy(x float64) Pair {
 	q := p.High / x
-	rest := p.Minus(Product(q, x))
-	return exactSum(q, rest.High/x)
+	remainder := p.Minus(Product(q, x))
+	return exactSum(q, remainder.High/x)
 }
 
 // logTerms are the terms of the series of a logarithm: the ratio of one to the next is at most 0.0295, and those from logPairs on are below
@@ -69,11 +69,11 @@ func Log(x float64) Pair {
 		m, e = 2*m, e-1
 	}
 
-	// t as a pair: the quotient of floats, and the rest divided again.
+	// t as a pair: the quotient of floats, and the remainder divided again.
 	numerator, denominator := m-1, exactSum(m, 1)
 	q := numerator / denominator.High
-	rest := Pair{High: numerator}.Minus(denominator.TimesFloat(q))
-	t := exactSum(q, rest.High/denominator.High)
+	remainder := Pair{High: numerator}.Minus(denominator.TimesFloat(q))
+	t := exactSum(q, remainder.High/denominator.High)
 
 	// The series from its last term (Horner): floats are precise enough for the small terms.
 	square := t.Times(t)
@@ -88,13 +88,13 @@ func Log(x float64) Pair {
 	return sum.Times(t).TimesFloat(2).Plus(ln2.TimesFloat(float64(e)))
 }
 
-// Exp returns e^p with an error of two roundings, for |p| below 2^50: e^p = 2^k · e^rest with rest = p − k·ln 2.
+// Exp returns e^p with an error of two roundings, for |p| below 2^50: e^p = 2^k · e^r with the remainder r = p − k·ln 2.
 func (p Pair) Exp() scaled.Number {
 	if math.IsInf(p.High, -1) {
 		return scaled.Number{}
 	}
 	k := math.Round(p.High / math.Ln2)
-	rest := p.Minus(ln2.TimesFloat(k))
-	exp := math.Exp(rest.High)
-	return scaled.Make(exp+exp*rest.Low, int64(k)) // e^Low is 1 + Low up to a rounding
+	remainder := p.Minus(ln2.TimesFloat(k))
+	exp := math.Exp(remainder.High)
+	return scaled.Make(exp+exp*remainder.Low, int64(k)) // e^Low is 1 + Low up to a rounding
 }

@@ -49,10 +49,10 @@ func Explain(b []byte, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("%sit ends in the middle", linePrefix(b, int64(len(b))))
 	}
-	if rest, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("unknown field %s", rest)
+	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return fmt.Errorf("unknown field %s", field)
 	}
-	if strings.HasPrefix(err.Error(), "json: ") {
+	if strings.HasPrefix(err.Error(), "json: ") { // such as an invalid number literal
 		return errors.New("a number is needed")
 	}
 	return err

@@ -64,7 +64,9 @@ func (c *keyChecker) checkValue(t reflect.Type, path string, depth int) (goesOn 
 	return err == nil
 }
 
-// checkObject checks the keys of an object behind its {, and those of its values. Parameters and result are those of checkValue.
+// checkObject checks the keys of an object behind its {, and those of its values. The object is read into type t, nil if that is unknown;
+// path is the path of its field, and depth its depth. It returns false if the check is over: after a wrong key, or in a text that is no
+// JSON.
 func (c *keyChecker) checkObject(t reflect.Type, path string, depth int) (goesOn bool) {
 	fields := fieldsOf(t)
 	isSeen := map[string]bool{}
@@ -81,7 +83,7 @@ func (c *keyChecker) checkObject(t reflect.Type, path string, depth int) (goesOn
 		element, isField := fields[key]
 		if !isField && fields != nil {
 			for name := range fields {
-				if strings.EqualFold(name, key) {
+				if strings.EqualFold(name, key) { // encoding/json would take it for that field
 					return c.refuse(path, "the key %.80q is written %q", key, name)
 				}
 			}

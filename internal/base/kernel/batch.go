@@ -22,48 +22,54 @@ type batchArgs struct {
 // It takes 2·n·rows·columns·terms flops.
 func Batch(out, a, b []float64, n int, p *Places) { active.batch(out, a, b, n, p) }
 
-// batch computes Batch with the loops of x. The assembly takes two rows, two columns and whole blocks of Columns matrices at a time; what
-// is left over is computed by blend.
+// batch computes n products of matrices that lie side by side (see Batch) with the loops of x: entry (r, c) of all n products is the n
+// entries of out from OutRows[r] + OutColumns[c] on. The assembly takes two rows, two columns and whole blocks of Columns matrices at a
+// time; blend computes what is left over: the last row or column of an odd number, and the last matrices.
 func (x loopSet) batch(out, a, b []float64, n int, p *Places) {
-	inAssembly := n &^ (Columns - 1) // matrices that the assembly computes
-	if x == rounded || x == fused || len(p.ASum) == 0 {
+	inAssembly := n &^ (Columns - 1)                    // matrices that the assembly computes
+	if x == rounded || x == fused || len(p.ASum) == 0 { // loops in Go, or no terms
 		inAssembly = 0
 	}
 	bSum := p.BSum[:len(p.ASum)]
 	bColumns, outColumns := p.BColumns, p.OutColumns[:len(p.BColumns)]
-	evenRows, evenColumns := 0, 0
+	evenRows, evenColumns := 0, 0 // rows and columns that the assembly computes
 	if inAssembly > 0 {
 		evenRows, evenColumns = len(p.ARows)&^1, len(bColumns)&^1
 		checkReach(out, n, p.OutRows, outColumns)
 		checkReach(a, n, p.ARows, p.ASum)
 		checkReach(b, n, bColumns, bSum)
-	}
-
-	for r := 0; r < evenRows; r += 2 {
-		for c := 0; c < evenColumns; c += 2 {
-			args := batchArgs{atA: &p.ASum[0], atB: &bSum[0], terms: len(p.ASum), blocks: inAssembly / Columns}
-			for i := range 2 {
-				args.a[i] = &a[p.ARows[r+i]]
-				args.b[i] = &b[bColumns[c+i]]
-				for j := range 2 {
-					args.out[2*i+j] = &out[p.OutRows[r+i]+outColumns[c+j]]
-				}
-			}
-			x.batchVector(&args)
-		}
+		x.batchPairs(out, a, b, inAssembly, evenRows, evenColumns, p)
 	}
 
 	for r, aRow := range p.ARows {
 		for c, bColumn := range bColumns {
-			done := 0
+			first := 0 // the first matrix that is left
 			if r < evenRows && c < evenColumns {
-				done = inAssembly
+				first = inAssembly
 			}
-			if done < n {
-				const isFirst = true
+			if first < n {
+				const isFirst = true // out is overwritten
 				o := p.OutRows[r] + outColumns[c]
-				x.blend(out[o+done:o+n], a[aRow+done:], b[bColumn+done:], p.ASum, bSum, nil, isFirst)
+				x.blend(out[o+first:o+n], a[aRow+first:], b[bColumn+first:], p.ASum, bSum, nil, isFirst)
 			}
+		}
+	}
+}
+
+// batchPairs computes the products of the first rows and columns, which are even numbers of both, for the first n matrices, a multiple of
+// Columns. It does not check that the places are within the lists.
+func (x loopSet) batchPairs(out, a, b []float64, n, rows, columns int, p *Places) {
+	for r := 0; r < rows; r += 2 {
+		for c := 0; c < columns; c += 2 {
+			args := batchArgs{atA: &p.ASum[0], atB: &p.BSum[0], terms: len(p.ASum), blocks: n / Columns}
+			for i := range 2 {
+				args.a[i] = &a[p.ARows[r+i]]
+				args.b[i] = &b[p.BColumns[c+i]]
+				for j := range 2 {
+					args.out[2*i+j] = &out[p.OutRows[r+i]+p.OutColumns[c+j]]
+				}
+			}
+			x.batchVector(&args)
 		}
 	}
 }

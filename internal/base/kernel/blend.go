@@ -38,8 +38,8 @@ func Weighted(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
 	active.blend(out, a, b, atA, atB, w, isFirst)
 }
 
-// blend computes Weighted with the loops of x, or Blend if the weights w are nil. It panics if a list is too short, since the assembly does
-// not check.
+// blend computes out[i] ← Σ_k w[k]·a[atA[k]+i]·b[atB[k]+i] with the loops of x, or adds the sum to out unless isFirst is set. All weights
+// are 1 if w is nil. It panics if a list is too short, since the assembly does not check.
 func (x loopSet) blend(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
 	n := len(out)
 	if n == 0 {
@@ -74,7 +74,7 @@ func (x loopSet) blend(out, a, b []float64, atA, atB []int, w []float64, isFirst
 		x.blendVector(&args)
 		return
 	}
-	_ = w[len(atA)-1]
+	_ = w[len(atA)-1] // panics if w is too short
 	args.weights = &w[0]
 	x.weightedVector(&args)
 }
@@ -86,7 +86,8 @@ func checkRuns(list []float64, places []int, n int) {
 	}
 }
 
-// blendInGo computes Weighted, or Blend if the weights w are nil, by the loops in Go.
+// blendInGo computes out[i] ← Σ_k w[k]·a[atA[k]+i]·b[atB[k]+i] by the loops in Go, or adds the sum to out unless isFirst is set. All
+// weights are 1 if w is nil.
 func (x loopSet) blendInGo(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
 	n := len(out)
 	for k, begin := range atA {
@@ -109,18 +110,19 @@ func (x loopSet) blendInGo(out, a, b []float64, atA, atB []int, w []float64, isF
 // Chain returns the sum of products of single entries Σ_k a[atA[k]]·b[atB[k]]: an entry of Blend.
 func Chain(a, b []float64, atA, atB []int) float64 { return active.chain(a, b, atA, atB) }
 
-// chain returns the sum of Chain. Every product and addition is rounded if x is rounded, else each pair of them is fused and rounded once.
+// chain returns Σ_k a[atA[k]]·b[atB[k]], added up one term after the other. Every product and addition is rounded if x is rounded, else
+// each pair of them is fused and rounded once.
 func (x loopSet) chain(a, b []float64, atA, atB []int) float64 {
 	sum := 0.0
 	atB = atB[:len(atA)]
 	if x == rounded {
-		for k, at := range atA {
-			sum += float64(a[at] * b[atB[k]])
+		for k, place := range atA {
+			sum += float64(a[place] * b[atB[k]])
 		}
 		return sum
 	}
-	for k, at := range atA {
-		sum = math.FMA(a[at], b[atB[k]], sum)
+	for k, place := range atA {
+		sum = math.FMA(a[place], b[atB[k]], sum)
 	}
 	return sum
 }
@@ -130,23 +132,23 @@ func Chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB []int) {
 	active.chains(out, a, b, columns, atA, atB)
 }
 
-// chains sets out to the four sums of Chains. Every product and addition is rounded if x is rounded, else each pair of them is fused and
-// rounded once.
+// chains sets out[c] to Σ_k a[atA[k]]·b[columns[c]+atB[k]], added up one term after the other, for four columns c. Every product and
+// addition is rounded if x is rounded, else each pair of them is fused and rounded once.
 func (x loopSet) chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB []int) {
 	atB = atB[:len(atA)]
 	b0, b1, b2, b3 := b[columns[0]:], b[columns[1]:], b[columns[2]:], b[columns[3]:]
 	var s0, s1, s2, s3 float64
 	if x == rounded {
-		for k, at := range atA {
-			f, j := a[at], atB[k]
+		for k, place := range atA {
+			f, j := a[place], atB[k]
 			s0 += float64(f * b0[j])
 			s1 += float64(f * b1[j])
 			s2 += float64(f * b2[j])
 			s3 += float64(f * b3[j])
 		}
 	} else {
-		for k, at := range atA {
-			f, j := a[at], atB[k]
+		for k, place := range atA {
+			f, j := a[place], atB[k]
 			s0 = math.FMA(f, b0[j], s0)
 			s1 = math.FMA(f, b1[j], s1)
 			s2 = math.FMA(f, b2[j], s2)

@@ -15,7 +15,8 @@ type dotArgs struct {
 // Dot returns Σ a_i·b_i, i < len(a).
 func Dot(a, b []float64) float64 { return active.dot(a, b) }
 
-// dot computes Dot with the loops of x: the sums over the entries i ≡ l modulo 32, for each l, which are added up as a balanced tree.
+// dot computes Dot with the loops of x. It makes 32 sums, sum l over the entries l, l + 32, l + 64 and so on. Then it adds the upper half
+// of the sums to the lower half, until one is left.
 func (x loopSet) dot(a, b []float64) float64 {
 	b = b[:len(a)]
 	var s [sums]float64
@@ -33,7 +34,7 @@ func (x loopSet) dot(a, b []float64) float64 {
 
 	half := sums / 2
 	for half >= len(a) && half > 1 {
-		half /= 2 // the upper half is zeros
+		half /= 2 // of a short list: the sums from len(a) on are 0
 	}
 	for ; half > 0; half /= 2 {
 		for i := range half {

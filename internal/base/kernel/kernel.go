@@ -75,30 +75,31 @@ func (s loopSet) rows() int {
 // agrees reports whether a set gives the bits of the loops in Go. It tries tiles of every number of rows, and one run, scalar product, copy
 // and product side by side, all of an irregular length. It takes some 30 µs.
 func (s loopSet) agrees() bool {
-	const n, depth = 37, 5
+	const n, depth = 37, 5 // columns, and values of the sum
 	v := make([]float64, depth*n)
 	for i := range v {
 		v[i] = 1/float64(i+3) - 0.01
 	}
-	at := []int{0, n, 2 * n, 3 * n, 4 * n}
+	rowsOfV := []int{0, n, 2 * n, 3 * n, 4 * n} // v as a table of 5 rows
 	for rows := 1; rows <= s.rows(); rows++ {
 		var out [2][]float64 // of the loops in Go, and of s: each call adds to it or overwrites some of it
 		for i, x := range []loopSet{fused, s} {
 			out[i] = make([]float64, rows*n)
-			x.group(out[i], n, rows, n, v[3:], rows, v, at, Columns, true)
-			x.group(out[i], n, rows, n, v[7:], rows+1, v, at, Columns, false)
-			x.blend(out[i][:n], v, v[n:], at[:4], at[:4], nil, false)
-			x.blend(out[i][:n], v, v[n:], at[:4], at[:4], v[2:6], false)
+			// Rows of S next to each other and overwriting out, then with a gap of one entry and adding to out.
+			x.group(out[i], n, rows, n, v[3:], rows, v, rowsOfV, Columns, true)
+			x.group(out[i], n, rows, n, v[7:], rows+1, v, rowsOfV, Columns, false)
+			x.blend(out[i][:n], v, v[n:], rowsOfV[:4], rowsOfV[:4], nil, false)
+			x.blend(out[i][:n], v, v[n:], rowsOfV[:4], rowsOfV[:4], v[2:6], false)
 			out[i][0] += x.dot(v[1:], v[:len(v)-1])
 			var tiles Tiles
-			tiles.Set([]int{2}, at[1:2], &[TileSide]int{0, 6, 12, 18}, (*[TileSide]int)(at))
+			tiles.Set([]int{2}, rowsOfV[1:2], &[TileSide]int{0, 6, 12, 18}, (*[TileSide]int)(rowsOfV))
 			tiles.copy(x, out[i], v)
 			var lines Lines
-			lines.Set([]int{1}, at[1:2], &[Columns]int{3, 0, 1, 9, 4, 17, 8, 30})
+			lines.Set([]int{1}, rowsOfV[1:2], &[Columns]int{3, 0, 1, 9, 4, 17, 8, 30})
 			lines.copy(x, out[i], v)
 			x.batch(out[i][4:], v, v[1:], 9, &Places{
 				OutRows: []int{0, 18}[:min(rows, 2)], OutColumns: []int{0, 9},
-				ARows: at[:min(rows, 2)], ASum: at[:3], BColumns: at[1:3], BSum: at[:3],
+				ARows: rowsOfV[:min(rows, 2)], ASum: rowsOfV[:3], BColumns: rowsOfV[1:3], BSum: rowsOfV[:3],
 			})
 		}
 		for i, want := range out[0] {

@@ -24,7 +24,7 @@ func (p *Product) Multiply(c, a, b []float64, m, k, n int, transposedA, transpos
 		clear(c[:m*n])
 		return
 	}
-	p.prepare(m, k, n, transposedA, transposedB)
+	p.prepare(m, k, n, transposedA, transposedB) // all fields of p: places, and memory for a packed block of each operand
 	for j := 0; j < n; j += blockColumns {
 		columns := p.bColumns[j:min(j+blockColumns, n)]
 		for l := 0; l < k; l += blockSum {
@@ -48,6 +48,7 @@ func (p *Product) prepare(m, k, n int, transposedA, transposedB bool) {
 	p.panelRows = progression(p.panelRows, depth, Columns)
 	p.packedA = resize(p.packedA, min(m, blockRows)*depth)
 	p.packedB = resize(p.packedB, PackedColumns(min(n, blockColumns), depth))
+	// Row i of a begins at i·k, and its entries are neighbours. If a is transposed, it begins at i, and its entries are m apart. So for b.
 	if transposedA {
 		p.aRows, p.aSum = progression(p.aRows, m, 1), progression(p.aSum, k, m)
 	} else {

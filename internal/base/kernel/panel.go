@@ -10,7 +10,7 @@ type panelArgs struct {
 	out    *float64
 	v      *float64
 	s      *float64
-	at     *int
+	vRows  *int
 	panels int
 	depth  int
 	stride int // bytes between rows of out
@@ -40,7 +40,8 @@ func PanelOf(out []float64, stride, rows, n int, s []float64, sStride int, v []f
 	active.panelOf(out, stride, rows, n, s, sStride, v, vRows, panelStep, isFirst)
 }
 
-// panelOf computes PanelOf with the loops of x, one group of rows after the other.
+// panelOf computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j] with the loops of x, one group of rows r after the other, or adds the sum
+// unless isFirst is set. Row k of V begins at v[vRows[k]], and its panels of Columns columns are panelStep entries apart.
 func (x loopSet) panelOf(
 	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
@@ -51,8 +52,9 @@ func (x loopSet) panelOf(
 	}
 }
 
-// panel computes Panel with the loops of x, one group of rows after the other. PackRows writes a group after the other, so S[r, k] of a
-// group of m rows is at k·m+r.
+// panel computes out[r·stride+j] ← Σ_k S[r, k]·V[k, j] with the loops of x, one group of rows r after the other, or adds the sum unless
+// isFirst is set. PackRows writes a group after the other, so S[r, k] of a group of m rows is at k·m+r. Row k of V begins at v[vRows[k]],
+// and its panels of Columns columns are panelStep entries apart.
 func (x loopSet) panel(
 	out []float64, stride, rows, n int, s, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
@@ -65,7 +67,8 @@ func (x loopSet) panel(
 }
 
 // group computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j], or adds the sum unless isFirst is set, for the rows r of one group and n
-// columns j. V is given as to Panel. It takes whole panels of columns by tiles, and those left over by the way that is faster.
+// columns j. As for Panel, row k of V begins at v[vRows[k]], and its panels of Columns columns are panelStep entries apart. Whole panels
+// are computed by tiles, and the columns that are left over in the way that is faster.
 func (x loopSet) group(
 	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
@@ -108,13 +111,14 @@ func (x loopSet) singleEntries(
 	}
 }
 
-// partialTile computes what singleEntries does, for n < Columns columns, by tiles: it copies the columns of out and of V into tiles of
-// Columns columns, some rows of V at a time, and the result back.
+// partialTile computes out[r·stride+j] ← Σ_k s[k·sStride+r]·v[vRows[k]+j], or adds the sum unless isFirst is set, for n < Columns columns
+// j. It copies the columns of out and of V into tiles of Columns columns, some rows of V at a time, and the result back: whole tiles are
+// faster than single entries.
 func (x loopSet) partialTile(
 	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, isFirst bool,
 ) {
-	const maxDepth = 64 // rows of V that are copied at a time
-	var tile [12 * Columns]float64
+	const maxDepth = 64            // rows of V that are copied at a time
+	var tile [12 * Columns]float64 // of out: at most 12 rows
 	var columns [maxDepth * Columns]float64
 	var columnRows [maxDepth]int
 	if !isFirst {
@@ -129,17 +133,19 @@ func (x loopSet) partialTile(
 			copy(columns[k*Columns:][:n], v[begin:])
 		}
 		x.tiles(tile[:], Columns, rows, 1, s, sStride, columns[:], columnRows[:depth], Columns, isFirst)
-		if vRows = vRows[depth:]; len(vRows) > 0 {
+		if vRows = vRows[depth:]; len(vRows) > 0 { // else s may end before
 			s = s[depth*sStride:]
 		}
-		isFirst = false
+		isFirst = false // further rows are added to the tile
 	}
 	for r := range rows {
 		copy(out[r*stride:][:n], tile[r*Columns:])
 	}
 }
 
-// tiles computes what group does, for whole panels of Columns columns. It panics if a list is too short, since the assembly does not check.
+// tiles computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j], or adds the sum unless isFirst is set, for the rows r of one group and the
+// columns j of some panels. Row k of panel p of V is the Columns entries from v[vRows[k]+p·panelStep] on. It panics if a list is too short,
+// since the assembly does not check.
 func (x loopSet) tiles(
 	out []float64, stride, rows, panels int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
@@ -164,10 +170,10 @@ func (x loopSet) tiles(
 		out:    &out[0],
 		v:      &v[0],
 		s:      &s[0],
-		at:     &vRows[0],
+		vRows:  &vRows[0],
 		panels: panels,
 		depth:  len(vRows),
-		stride: 8 * stride,
+		stride: 8 * stride, // in bytes, as step and skip
 		step:   8 * panelStep,
 		rows:   rows,
 		skip:   8 * (sStride - rows),
@@ -178,7 +184,8 @@ func (x loopSet) tiles(
 	x.panelVector(&a)
 }
 
-// tilesInGo computes what tiles does by the loops in Go, fused or rounded.
+// tilesInGo computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j] by the loops in Go, fused or rounded, or adds the sum unless isFirst is
+// set, for rows r and the columns j of some panels. Row k of panel p of V begins at v[vRows[k]+p·panelStep].
 func (x loopSet) tilesInGo(
 	out []float64, stride, rows, panels int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {

@@ -22,8 +22,8 @@ func (p *Product) MultiplyAt(out, a, b []float64, x *Places) {
 	const isFirst = true // Panel sets its output
 	depth := len(x.ASum)
 	p.panelRows = progression(p.panelRows, depth, Columns)
-	maxColumns := max(Columns, min(blockColumns, packedEntries/depth&^(Columns-1)))
-	maxRows := max(12, min(blockRows, packedEntries/depth))
+	maxColumns := max(Columns, min(blockColumns, packedEntries/depth&^(Columns-1))) // whole panels
+	maxRows := max(12, min(blockRows, packedEntries/depth))                         // at least the 12 rows of the largest tile
 	for j := 0; j < len(x.BColumns); j += maxColumns {
 		columns := x.BColumns[j:min(j+maxColumns, len(x.BColumns))]
 		outColumns := x.OutColumns[j:]
@@ -48,8 +48,8 @@ func scatter(out, entries []float64, places []int) {
 	}
 }
 
-// MultiplyRuns is MultiplyAt for columns in runs: every listed column is the first of so many that follow one another, in b and in out. No
-// entry of b is copied.
+// MultiplyRuns is MultiplyAt for columns in runs: every listed column is the first of run columns that follow one another, in b and in out.
+// No entry of b is copied.
 func (p *Product) MultiplyRuns(out, a, b []float64, run int, x *Places) {
 	const isFirst = true // Panel sets its output
 	p.packedA = resize(p.packedA, len(x.ASum))
@@ -57,7 +57,7 @@ func (p *Product) MultiplyRuns(out, a, b []float64, run int, x *Places) {
 		for k, offset := range x.ASum {
 			p.packedA[k] = a[row+offset]
 		}
-		for c, column := range x.BColumns {
+		for c, column := range x.BColumns { // a panel of one row: b is read as it is, from the column on
 			Panel(out[x.OutRows[r]+x.OutColumns[c]:], run, 1, run, p.packedA, b[column:], x.BSum, Columns, isFirst)
 		}
 	}

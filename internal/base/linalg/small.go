@@ -20,18 +20,18 @@ const negligible = 0x1p-1000
 
 // scaled returns a·2^−exp with its largest entry in [½, 1), and exp. For a zero matrix it returns zeros and exp = 0. The error is
 // ErrNotFinite.
-func scaled(a []float64) (out []float64, exp int, err error) {
+func scaled(a []float64) (scaledA []float64, exp int, err error) {
 	top := largest(a)
 	if math.IsNaN(top) || math.IsInf(top, 0) {
 		return nil, 0, ErrNotFinite
 	}
-	out = make([]float64, len(a))
+	scaledA = make([]float64, len(a))
 	if top == 0 {
-		return out, 0, nil
+		return scaledA, 0, nil
 	}
 	_, exp = math.Frexp(top)
-	scale(out, a, -exp)
-	return out, exp, nil
+	scale(scaledA, a, -exp)
+	return scaledA, exp, nil
 }
 
 // dropNegligible sets entries of a scaled matrix to 0 that are too small to change an eigenvalue.
@@ -172,8 +172,8 @@ func Solve(a []float64, m, n int, b []float64, columns int) ([]float64, error) {
 	if err := x.Solve(mat.NewDense(m, n, scaledA), mat.NewDense(m, columns, scaledB)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSingular, err)
 	}
-	out := x.RawMatrix().Data
-	return out, scaleBack(out, expB-expA)
+	solution := x.RawMatrix().Data
+	return solution, scaleBack(solution, expB-expA)
 }
 
 // SolveSmall overwrites b with the solution of a·x = b, for an a of n × n, by elimination with partial pivoting. It destroys a. It returns
@@ -201,7 +201,7 @@ func SolveSmall(a []float64, n int, b []float64) (ok bool) {
 			b[k], b[pivot] = b[pivot], b[k]
 		}
 
-		// Multiples of row k off all rows below it.
+		// Subtract multiples of row k from all rows below it.
 		for r := k + 1; r < n; r++ {
 			factor := a[r*n+k] / a[k*n+k]
 			for c := k; c < n; c++ {
@@ -234,8 +234,8 @@ func Inverse(a []float64, n int) ([]float64, error) {
 	if err := x.Inverse(mat.NewDense(n, n, scaledA)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSingular, err)
 	}
-	out := x.RawMatrix().Data
-	return out, scaleBack(out, -exp)
+	inverse := x.RawMatrix().Data
+	return inverse, scaleBack(inverse, -exp)
 }
 
 // Cholesky is the factor of a positive definite matrix.
@@ -272,8 +272,8 @@ func (c *Cholesky) Solve(y []float64) ([]float64, error) {
 	}
 	x := mat.NewVecDense(c.n, nil)
 	_ = c.factor.SolveVecTo(x, mat.NewVecDense(c.n, scaledY)) // its only error is the condition number
-	out := x.RawVector().Data
-	return out, scaleBack(out, exp-c.exp)
+	solution := x.RawVector().Data                            // of the scaled system a·2^−c.exp·x = y·2^−exp
+	return solution, scaleBack(solution, exp-c.exp)
 }
 
 // LogDet returns ln of the determinant of the matrix.
@@ -297,9 +297,9 @@ func Abs(list []float64) []float64 {
 	if list == nil {
 		return nil
 	}
-	out := make([]float64, len(list))
+	absolute := make([]float64, len(list))
 	for k, x := range list {
-		out[k] = math.Abs(x)
+		absolute[k] = math.Abs(x)
 	}
-	return out
+	return absolute
 }

@@ -89,33 +89,17 @@ func (w *Work) decomposeScaled(a []float64, m, n int, u, s, vt []float64) error 
 func (w *Work) decomposeBidiagonal(a []float64, m, n int, u, s, vt []float64) error {
 	k := min(m, n)
 	vectors := buffer(&w.tau, 3*k)
-	offDiagonal, tauQ, tauP := vectors[:k-1], vectors[k:2*k], vectors[2*k:]
+	b := bidiagonal{m: m, n: n, k: k, diagonal: s, offDiagonal: vectors[:k-1], tauQ: vectors[k : 2*k], tauP: vectors[2*k:]}
+	b.work = buffer(&w.work, b.workspace(a, vt))
 
-	// The largest workspace that LAPACK asks for; with the size −1 it only writes it to the first entry.
-	var asked [1]float64
-	size := 4 * k
-	impl.Dgebrd(m, n, a, n, s, offDiagonal, tauQ, tauP, asked[:], -1)
-	size = max(size, int(asked[0]))
-	impl.Dorgbr(lapack.GeneratePT, k, n, m, vt, n, tauP, asked[:], -1)
-	size = max(size, int(asked[0]))
-	impl.Dorgbr(lapack.GenerateQ, m, k, n, a, n, tauQ, asked[:], -1)
-	work := buffer(&w.work, max(size, int(asked[0])))
-
-	// a = q·b·p with b bidiagonal: its diagonal in s, and p in vt.
-	impl.Dgebrd(m, n, a, n, s, offDiagonal, tauQ, tauP, work, len(work))
+	b.reduce(a) // a has the reflections from here on
 	copy(vt[:k*n], a)
-	impl.Dorgbr(lapack.GeneratePT, k, n, m, vt, n, tauP, work, len(work))
-	uplo := blas.Upper
-	if m < n {
-		uplo = blas.Lower
-	}
-
-	// The transpose of q, if u is wanted.
-	var ut []float64
-	columns := 0
+	b.makeP(vt)
+	var ut []float64 // the transpose of q, at the end of u
+	columns := 0     // of ut
 	if u != nil {
 		columns = m
-		impl.Dorgbr(lapack.GenerateQ, m, k, n, a, n, tauQ, work, len(work))
+		b.makeQ(a)
 		ut = buffer(&w.transposed, k*m)
 		for i := range m {
 			for j, x := range a[i*n : i*n+k] {
@@ -124,8 +108,12 @@ func (w *Work) decomposeBidiagonal(a []float64, m, n int, u, s, vt []float64) er
 		}
 	}
 
-	// The singular values of b, and the rotations on vt and on the transpose of u.
-	if !impl.Dbdsqr(uplo, k, n, 0, columns, s, offDiagonal, vt, n, nil, 1, ut, max(1, columns), work) {
+	// The singular values of b, and the rotations on vt and on ut.
+	uplo := blas.Upper // the side of the diagonal on which the other diagonal of b is
+	if m < n {
+		uplo = blas.Lower
+	}
+	if !impl.Dbdsqr(uplo, k, n, 0, columns, s, b.offDiagonal, vt, n, nil, 1, ut, max(1, columns), b.work) {
 		return ErrConvergence
 	}
 	if u == nil {
@@ -137,6 +125,49 @@ func (w *Work) decomposeBidiagonal(a []float64, m, n int, u, s, vt []float64) er
 		}
 	}
 	return nil
+}
+
+// bidiagonal is a decomposition a = q·b·p of an m × n matrix, with k = min(m, n) and a matrix b that has two diagonals. LAPACK keeps q and
+// p as Householder reflections, whose vectors are in a and whose factors are tauQ and tauP.
+type bidiagonal struct {
+	m, n, k               int
+	diagonal, offDiagonal []float64 // of b
+	tauQ, tauP            []float64
+	work                  []float64 // of LAPACK
+}
+
+// workspace returns the length of work that suffices for all steps. It changes nothing.
+func (b bidiagonal) workspace(a, vt []float64) int {
+	var size [1]float64
+	b.work = size[:]
+	most := 4 * b.k // for Dbdsqr
+	for _, query := range []func(){
+		func() { impl.Dgebrd(b.m, b.n, a, b.n, b.diagonal, b.offDiagonal, b.tauQ, b.tauP, b.work, sizeQuery) },
+		func() { impl.Dorgbr(lapack.GeneratePT, b.k, b.n, b.m, vt, b.n, b.tauP, b.work, sizeQuery) },
+		func() { impl.Dorgbr(lapack.GenerateQ, b.m, b.k, b.n, a, b.n, b.tauQ, b.work, sizeQuery) },
+	} {
+		query()
+		most = max(most, int(size[0]))
+	}
+	return most
+}
+
+// sizeQuery is the length of a workspace with which LAPACK only writes the length it would like to the first entry.
+const sizeQuery = -1
+
+// reduce computes b.
+func (b *bidiagonal) reduce(a []float64) {
+	impl.Dgebrd(b.m, b.n, a, b.n, b.diagonal, b.offDiagonal, b.tauQ, b.tauP, b.work, len(b.work))
+}
+
+// makeP replaces a copy of the reflections in a by p.
+func (b *bidiagonal) makeP(vt []float64) {
+	impl.Dorgbr(lapack.GeneratePT, b.k, b.n, b.m, vt, b.n, b.tauP, b.work, len(b.work))
+}
+
+// makeQ replaces the reflections in a by q, in the first k columns.
+func (b *bidiagonal) makeQ(a []float64) {
+	impl.Dorgbr(lapack.GenerateQ, b.m, b.k, b.n, a, b.n, b.tauQ, b.work, len(b.work))
 }
 
 // scale computes out = a·2^e.

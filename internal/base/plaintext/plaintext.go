@@ -17,8 +17,8 @@ import (
 // begins with a byte-order mark. UTF-32, and UTF-16 without a mark, are errors with code bad_input. Other bytes stay as they are. Errors of
 // r are returned unchanged.
 func Reader(r io.Reader) (io.Reader, error) {
-	in := bufio.NewReaderSize(r, 1<<16)
-	begin, err := in.Peek(4)
+	buffered := bufio.NewReaderSize(r, 1<<16)
+	begin, err := buffered.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -30,13 +30,13 @@ func Reader(r io.Reader) (io.Reader, error) {
 	case isUTF32:
 		return nil, fault.New(fault.BadInput, "the text is in UTF-32, UTF-8 and UTF-16 are read")
 	case isUTF16:
-		in = bufio.NewReaderSize(unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Reader(in), 1<<16)
+		buffered = bufio.NewReaderSize(unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Reader(buffered), 1<<16)
 	case hasOneZero:
 		return nil, fault.New(fault.BadInput, "the text is in UTF-16 without a byte-order mark: save it as UTF-8, or with the mark")
 	case beginsWith("\ufeff"):
-		_, _ = in.Discard(len("\ufeff")) // it is buffered
+		_, _ = buffered.Discard(len("\ufeff")) // it is buffered
 	}
-	return &lineFeedReader{in}, nil
+	return &lineFeedReader{buffered}, nil
 }
 
 // lineFeedReader reads a text with lone carriage returns replaced by line feeds.

@@ -23,8 +23,8 @@ type Choices interface {
 // level, and the cheapest options behind it.
 type way struct {
 	cost          float64
-	serial        int64 // by which ways were met
-	earlier       int32 // the number of the earlier way
+	serial        int64 // in the sequence in which ways were met
+	earlier       int32 // the number of the earlier way among the visited ones, or noWay
 	level, option int32
 }
 
@@ -55,70 +55,93 @@ func (w *ways) Pop() any {
 	return last
 }
 
-// leastKept is the number of waiting ways above which those that cannot be visited any more are dropped.
-const leastKept = 1024
+// noWay is the field earlier of the first way, which leaves no other.
+const noWay = -1
 
-// List visits at most count ways through a sequence of choices, the cheapest first, of equal ones the first that was met. When it calls
-// visit, the choices of the way are made; visit returns the cost above which no further way is wanted. isAll is true if every way of finite
-// cost was visited. Errors: the context's, looked at once per way. Cost: for each way and level a call of Choose and at most one of Costs;
-// memory for the choices of all ways.
+// listing is the state of List between two ways.
+type listing struct {
+	queue      ways      // those that wait to be visited
+	visited    [][]int32 // the options of each visited way, by level
+	maxCost    float64   // dearer ways are not wanted
+	serial     int64     // of the next way that is met
+	hasDropped bool      // if a way of finite cost was met and is not in the queue
+}
+
+// List visits at most count ways through a sequence of choices, the cheapest first. Among ways of equal cost, the way that was met first
+// is visited first. When List calls visit, the choices of the way are made; visit returns the cost above which no further way is wanted.
+// isAll is true if every way of finite cost was visited. Errors: the context's, looked at once per way. Cost: for each way and level a call
+// of Choose and at most one of Costs; memory for the choices of all ways.
 func List(ctx context.Context, levels int, c Choices, count int, visit func(cost float64) float64) (isAll bool, err error) {
-	var queue ways
-	var visited [][]int32 // the options of each way, by level
-	next := way{earlier: -1, level: -1}
-	maxCost, serial, hasDropped := math.Inf(1), int64(0), false
+	l := listing{maxCost: math.Inf(1)}
+	next := way{earlier: noWay, level: -1} // the cheapest option at every level
 	for {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
+		l.follow(next, levels, c)
+		l.maxCost = min(l.maxCost, visit(next.cost))
 
-		// Make the choices of the next way: up to its level those that are given, then the cheapest. Each other option behind its level
-		// begins a further way.
-		options := make([]int32, levels)
-		if next.earlier >= 0 {
-			copy(options, visited[next.earlier][:next.level])
-			options[next.level] = next.option
+		if len(l.visited) >= count || len(l.queue) == 0 {
+			return len(l.queue) == 0 && !l.hasDropped, nil
 		}
-		for level := range levels {
-			if level <= int(next.level) {
-				c.Choose(level, int(options[level]))
-				continue
-			}
-			costs := c.Costs(level)
-			best := 0
-			for o, x := range costs {
-				if x < costs[best] {
-					best = o
-				}
-			}
-			for o, x := range costs {
-				if o == best || math.IsInf(x, 1) {
-					continue
-				}
-				w := way{next.cost + x, serial, int32(len(visited)), int32(level), int32(o)}
-				if serial++; w.cost > maxCost {
-					hasDropped = true
-					continue
-				}
-				heap.Push(&queue, w)
-			}
-			options[level] = int32(best)
-			c.Choose(level, best)
-		}
-		visited = append(visited, options)
-		maxCost = min(maxCost, visit(next.cost))
-
-		// Take the cheapest way that waits.
-		if len(visited) >= count || len(queue) == 0 {
-			return len(queue) == 0 && !hasDropped, nil
-		}
-		if len(queue) > max(leastKept, 2*count) {
-			slices.SortFunc(queue, way.compare) // a sorted list is a heap
-			queue, hasDropped = queue[:count-len(visited)], true
-		}
-		next = heap.Pop(&queue).(way)
-		if next.cost > maxCost {
-			return false, nil
+		l.dropSurplus(count)
+		next = heap.Pop(&l.queue).(way)
+		if next.cost > l.maxCost {
+			return false, nil // all ways that wait are too dear
 		}
 	}
+}
+
+// follow makes the choices of a way and adds them to those of the visited ways. Up to its own level they are given, at later levels the
+// cheapest option is chosen. Each other option of a later level begins a further way, which joins the queue.
+func (l *listing) follow(w way, levels int, c Choices) {
+	options := make([]int32, levels)
+	if w.earlier != noWay {
+		copy(options, l.visited[w.earlier][:w.level])
+		options[w.level] = w.option
+	}
+	for level := range levels {
+		if level > int(w.level) {
+			costs := c.Costs(level)
+			best := 0
+			for option, cost := range costs {
+				if cost < costs[best] {
+					best = option
+				}
+			}
+			l.meet(w, level, best, costs)
+			options[level] = int32(best)
+		}
+		c.Choose(level, int(options[level]))
+	}
+	l.visited = append(l.visited, options)
+}
+
+// meet adds to the queue the ways that leave the way w, the next one of the visited ways, at a level: one for each option but the best.
+// costs[o] is what option o adds to the cost of w.
+func (l *listing) meet(w way, level, best int, costs []float64) {
+	for option, extra := range costs {
+		if option == best || math.IsInf(extra, 1) {
+			continue
+		}
+		branch := way{w.cost + extra, l.serial, int32(len(l.visited)), int32(level), int32(option)}
+		l.serial++
+		if branch.cost > l.maxCost {
+			l.hasDropped = true
+			continue
+		}
+		heap.Push(&l.queue, branch)
+	}
+}
+
+// leastKept is the number of waiting ways above which those that cannot be visited any more are dropped.
+const leastKept = 1024
+
+// dropSurplus keeps the cheapest waiting ways, as many as may still be visited, if there are many more.
+func (l *listing) dropSurplus(count int) {
+	if len(l.queue) <= max(leastKept, 2*count) { // sorting at twice the count: rarely
+		return
+	}
+	slices.SortFunc(l.queue, way.compare) // a sorted list is a heap
+	l.queue, l.hasDropped = l.queue[:count-len(l.visited)], true
 }

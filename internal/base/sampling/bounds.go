@@ -18,14 +18,14 @@ func Bundles(n int, spread, delta float64) int {
 	return int(max(1, min(k, float64(n))))
 }
 
-// Lower returns a bound below ln Z that holds with probability 1−δ or more, for any distribution of the weights: the larger of two,
-// each at 1−δ/2, of the means Ẑ_k of the bundles.
+// Lower returns a bound below ln Z that holds with probability 1−δ or more, for any distribution of the weights, whose mean is Z. The
+// weights are divided, in their sequence, into K bundles that differ in size by one weight at most, with the means Ẑ_k. The bound is the
+// larger of two, each of which holds with probability 1−δ/2:
 //
 //   - Π_k Ẑ_k has the mean Z^K, so ln Z ≥ (1/K)(Σ_k ln Ẑ_k − ln(2/δ)) by Markov's inequality.
-//   - The j-th smallest exceeds c·Z with probability C(K, j−1) c^{−(K−j+1)} at most, j = 1 + K/4 here.
+//   - The j-th smallest Ẑ_k exceeds c·Z with probability C(K, j−1) c^{−(K−j+1)} at most. That is δ/2 for the c of the code; j is 1 + K/4.
 //
-// −Inf says nothing. bundles is to be fixed beforehand, see Bundles; they differ in
-// size by one weight at most. Cost: N.
+// −Inf says nothing. bundles, which is K, is to be fixed beforehand, see Bundles. Cost: N.
 func Lower(ln []float64, bundles int, delta float64) float64 {
 	k := min(bundles, len(ln))
 	if k < 1 || !(delta > 0) {
@@ -55,8 +55,8 @@ func lnChoose(n, k int) float64 {
 }
 
 // Bernstein returns bounds on ln Z that hold together with probability 1−δ or more, for weights of at most e^lnMost (Maurer and Pontil,
-// Empirical Bernstein bounds, 2009, on either side): |Ẑ − Z| ≤ √(2V̂ ln(4/δ)/N) + 7 e^lnMost ln(4/δ)/(3(N−1)), where Ẑ and V̂ are the mean
-// and the variance of the weights. Without a bound it returns −Inf and +Inf.
+// Empirical Bernstein bounds, 2009, with δ/2 for either side): |Ẑ − Z| ≤ √(2V̂ ln(4/δ)/N) + 7 e^lnMost ln(4/δ)/(3(N−1)), where Ẑ and V̂ are
+// the mean and the variance of the weights. Without a bound it returns −Inf and +Inf.
 func Bernstein(ln []float64, lnMost, delta float64) (lower, upper float64) {
 	n := float64(len(ln))
 	if n < 2 || !(delta > 0) || math.IsInf(lnMost, 1) || math.IsNaN(lnMost) {
@@ -70,7 +70,7 @@ func Bernstein(ln []float64, lnMost, delta float64) (lower, upper float64) {
 		d := math.Exp(l-lnMost) - mean
 		variance += d * d / (n - 1)
 	}
-	lnInverse := math.Log(4 / delta)
+	lnInverse := math.Log(4 / delta) // ln(2/(δ/2))
 	deviation := math.Sqrt(2*variance*lnInverse/n) + 7*lnInverse/(3*(n-1))
 	lower = math.Inf(-1)
 	if mean > deviation {

@@ -45,7 +45,7 @@ func MeanOf(ln []float64) Mean {
 	n := float64(m.N)
 	mean := sum / n
 	m.Ln = top + math.Log(mean)
-	m.Effective = sum * sum / squares
+	m.Effective = sum * sum / squares // the number of equal weights that are worth as much
 	if m.N > 1 {
 		squaredDeviations := 0.0
 		for _, l := range ln {
@@ -138,7 +138,7 @@ func tailIndex(ln []float64) float64 {
 		return math.Inf(-1)
 	}
 	shape := paretoShape(exceedances)
-	return (shape*float64(m) + 10*0.5) / float64(m+10)
+	return (shape*float64(m) + 10*0.5) / float64(m+10) // with the prior's ten observations of shape 1/2
 }
 
 // equalShare is the share of the largest weight by which weights may differ and count as equal.
@@ -149,8 +149,7 @@ const equalShare = 1e-9
 // likelihood of θ is n (ln(−θ/k) − k − 1).
 func paretoShape(x []float64) float64 {
 	n := len(x)
-	// shapeAt returns the shape that belongs to a value of θ.
-	shapeAt := func(theta float64) float64 {
+	shapeAt := func(theta float64) float64 { // k by θ
 		k := 0.0
 		for _, v := range x {
 			k += math.Log1p(-theta*v) / float64(n)
@@ -158,20 +157,14 @@ func paretoShape(x []float64) float64 {
 		return k
 	}
 
-	// The grid, which depends on the first quartile of x, and ln of the likelihood of each point.
-	quartile := x[int(float64(n)/4+0.5)-1]
-	if quartile <= 0 {
-		quartile = x[n-1] / float64(n)
-	}
-	points := 30 + int(math.Sqrt(float64(n)))
-	theta := make([]float64, points)
-	lnLikelihood := make([]float64, points)
+	// ln of the likelihood of each point of the grid.
+	theta := thetaGrid(x)
+	lnLikelihood := make([]float64, len(theta))
 	for j := range theta {
-		theta[j] = 1/x[n-1] + (1-math.Sqrt(float64(points)/(float64(j)+0.5)))/(3*quartile)
 		k := shapeAt(theta[j])
 		lnLikelihood[j] = float64(n) * (math.Log(-theta[j]/k) - k - 1)
 		if theta[j] == 0 || math.IsNaN(lnLikelihood[j]) {
-			lnLikelihood[j] = math.Inf(-1)
+			lnLikelihood[j] = math.Inf(-1) // no distribution
 		}
 	}
 
@@ -187,4 +180,24 @@ func paretoShape(x []float64) float64 {
 		sum += w * theta[j]
 	}
 	return shapeAt(sum / weight)
+}
+
+// thetaGrid returns the grid of values θ of Zhang and Stephens for n sorted exceedances x: with m = 30 + √n points, the largest exceedance
+// x_n and the first quartile x_q,
+//
+//	θ_j = 1/x_n + (1 − √(m/(j − 1/2)))/(3 x_q), j = 1 … m.
+//
+// If the quartile is 0, x_n/n stands for it.
+func thetaGrid(x []float64) []float64 {
+	n := len(x)
+	quartile := x[int(float64(n)/4+0.5)-1]
+	if quartile <= 0 {
+		quartile = x[n-1] / float64(n)
+	}
+	points := 30 + int(math.Sqrt(float64(n)))
+	theta := make([]float64, points)
+	for j := range theta {
+		theta[j] = 1/x[n-1] + (1-math.Sqrt(float64(points)/(float64(j)+0.5)))/(3*quartile)
+	}
+	return theta
 }

@@ -25,7 +25,8 @@ func Open(r io.Reader, times int64) (plain io.Reader, isCompressed bool, err err
 	return openWithSpare(r, times, FreeBytes)
 }
 
-// openWithSpare is Open with another number of bytes in place of FreeBytes.
+// openWithSpare returns the content of r, decompressed if it begins as gzip does. If times is not 0, reading it fails after more bytes than
+// spare and times the compressed ones.
 func openWithSpare(r io.Reader, times, spare int64) (plain io.Reader, isCompressed bool, err error) {
 	compressed := &countingReader{Reader: r}
 	buffered := bufio.NewReaderSize(compressed, 1<<16)

@@ -78,7 +78,7 @@ func (p *bif) readVariable(offset int) {
 	p.expect('{', "after variable %s", quote(name))
 	var states []string
 	for !p.accept('}') && p.err == nil {
-		p.peek()
+		p.peek() // passes white space and comments
 		start := p.offset
 		if p.readWord() != "type" {
 			p.offset = start
@@ -100,17 +100,17 @@ func (p *bif) readStates(name string) []string {
 	if announced == 0 {
 		return nil
 	}
-	p.accept('=')
+	p.accept('=') // if it is there
 	p.expect('{', "in the type of variable %s", quote(name))
 	states := p.readStateList("variable", name, announced)
-	p.accept(';')
+	p.accept(';') // if it is there
 	return states
 }
 
 // readDiscrete reads `discrete [ 2 ]` and returns the number of states. It returns 0, after an error with the code, if
 // the type is another one. what and name are the variable in errors.
 func (p *network) readDiscrete(what, name string, code fault.Code) int {
-	p.peek()
+	p.peek() // passes white space and comments
 	offset := p.offset
 	if kind := p.readWord(); kind != "discrete" {
 		p.failAs(code, offset, uai.ErrModel, "%s %s has the type %s, discrete is read", what, quote(name), quote(kind))
@@ -122,7 +122,7 @@ func (p *network) readDiscrete(what, name string, code fault.Code) int {
 // readStateList reads the names of states and the brace that closes them. It is an error if there are not as many as
 // announced.
 func (p *network) readStateList(what, name string, announced int) []string {
-	p.peek()
+	p.peek() // passes white space and comments
 	offset := p.offset
 	states, ok := p.readLabels('}', announced, nil)
 	if !ok {
@@ -156,7 +156,7 @@ func (p *bif) readDistribution(offset int) {
 		return
 	}
 	for !p.accept('}') && p.err == nil {
-		p.peek()
+		p.peek() // passes white space and comments
 		start := p.offset
 		if p.accept('(') { // a row with the states of the parents
 			if states, ok := p.readLabels(')', len(rows.scope)-1, rows.isState); !ok {
@@ -188,7 +188,7 @@ func (p *network) readScope(what string, find func(offset int, name string) int)
 	p.expect('(', "after %s", what)
 	var scope []int
 	for !p.accept(')') && p.err == nil {
-		p.peek()
+		p.peek() // passes white space and comments
 		offset := p.offset
 		name := p.readName()
 		if name == "" {
@@ -198,7 +198,7 @@ func (p *network) readScope(what string, find func(offset int, name string) int)
 		if len(scope) == 1 && p.accept('|') {
 			continue
 		}
-		p.accept(',')
+		p.accept(',') // if it is there
 	}
 	if len(scope) == 0 {
 		p.failWanted("a node", "after %s", what)
@@ -259,13 +259,13 @@ func (r *rowReader) rowOf(offset int, states []string) (row int) {
 // readNumbers reads as many numbers as list has, and the semicolon after them.
 func (r *rowReader) readNumbers(list []float64) {
 	for i := range list {
-		r.network.accept(',')
+		r.network.accept(',') // if it is there
 		list[i] = r.network.readProbability("node %s", r.network.nameOf(r.child()))
 		if r.network.err != nil {
 			return
 		}
 	}
-	r.network.accept(',')
+	r.network.accept(',') // if it is there
 	if !r.network.accept(';') {
 		r.network.failWanted("';'", "node %s, after %d numbers", r.network.nameOf(r.child()), len(list))
 	}
@@ -295,7 +295,7 @@ func (r *rowReader) readWholeTable(offset int) {
 		}
 		r.isRead[row] = true
 	}
-	if len(r.lines) == 1 {
+	if len(r.lines) == 1 { // a single row
 		r.lines[0] = r.network.lineAt(offset)
 	}
 	d := r.table.Shape[len(r.table.Shape)-1]
@@ -355,6 +355,7 @@ func WriteBIF(to io.Writer, m *factorgraph.Model) error {
 		states[v] = mapNames(bifName, w.states[v])
 		fmt.Fprintf(w, "variable %s {\n  type discrete [ %d ] { %s };\n}\n", names[v], len(states[v]), strings.Join(states[v], ", "))
 	}
+	// The word table stands before the row of a node without parents; states are called by their names.
 	w.writeDistributions(names, "table ", ") ", func(v, x int) string { return states[v][x] })
 	return w.finish()
 }

@@ -23,7 +23,7 @@ const mostDepth = 16
 
 // readTop reads `kind NAME { … }`, the only block of a file.
 func (s *source) readTop(kind string) (block field) {
-	s.peek()
+	s.peek() // passes white space and comments
 	block.offset = s.offset
 	if block.name = s.readWord(); block.name != kind {
 		s.offset = block.offset
@@ -33,7 +33,7 @@ func (s *source) readTop(kind string) (block field) {
 	block.label = s.readName()
 	s.expect('{', "after %s", kind)
 	block.fields = s.readFields(kind, 0)
-	s.accept(';')
+	s.accept(';') // if it is there
 	if !s.atEnd() {
 		s.failWanted("the end of the file", "after %s", kind)
 	}
@@ -47,7 +47,7 @@ func (s *source) readFields(place string, depth int) (list []field) {
 		s.fail(s.offset, uai.ErrLimit, "more than %d blocks within each other", mostDepth)
 	}
 	for s.err == nil && !s.accept('}') {
-		s.peek()
+		s.peek() // passes white space and comments
 		item := field{offset: s.offset}
 		item.name = strings.ToLower(s.readWord())
 		switch {
@@ -62,12 +62,12 @@ func (s *source) readFields(place string, depth int) (list []field) {
 				s.skipValue(place + ": " + item.name)
 				item.end = s.offset
 			}
-			s.accept(';')
+			s.accept(';') // if it is there
 		default: // a block
 			item.label = s.readName()
 			s.expect('{', "in %s: after %s", place, quote(item.name))
 			item.fields = s.readFields(item.name+" "+quote(item.label), depth+1)
-			s.accept(';')
+			s.accept(';') // if it is there
 		}
 		list = append(list, item)
 	}
@@ -121,7 +121,7 @@ func (s *source) forEachItem(e *field, do func(offset int, word string)) {
 		return
 	}
 	resume := s.offset
-	between := true // no item was read since the last comma or parenthesis: a comma here means that one is left out
+	isItemDue := true // no item was read since the last comma or parenthesis: a comma here means that one is left out
 	for s.offset = e.start; s.err == nil; {
 		c := s.peek()
 		offset := s.offset
@@ -130,17 +130,17 @@ func (s *source) forEachItem(e *field, do func(offset int, word string)) {
 		}
 		switch c {
 		case '(', ')':
-			between = c == '('
+			isItemDue = c == '('
 			s.offset++
 		case ',':
-			if between {
+			if isItemDue {
 				do(offset, "")
 			}
-			between = true
+			isItemDue = true
 			s.offset++
 		case '"':
 			do(offset, s.readName())
-			between = false
+			isItemDue = false
 		default:
 			word := s.readWord()
 			if word == "" {
@@ -148,7 +148,7 @@ func (s *source) forEachItem(e *field, do func(offset int, word string)) {
 				return
 			}
 			do(offset, word)
-			between = false
+			isItemDue = false
 		}
 	}
 	if s.err == nil {

@@ -136,7 +136,7 @@ func (p *dne) readDistribution(v int, node *field) {
 		p.readTable(table, scope)
 	case node.attribute("equation") != nil:
 		p.failNode(node, "is given by the equation %s, tables are read", quote(p.wordOf(node.attribute("equation"))))
-	}
+	} // else finish notes that the node has no table
 }
 
 // readTable reads a table: numbers, @imposs for 0, and #3 for a whole row that has 1 for state 3 and 0 for the others.

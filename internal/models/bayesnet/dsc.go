@@ -82,7 +82,7 @@ func (p *dsc) readNode(offset int) {
 	var states []string
 	display := ""
 	for !p.accept('}') && p.err == nil {
-		p.peek()
+		p.peek() // passes white space and comments
 		start := p.offset
 		switch p.readWord() {
 		case "name":
@@ -111,7 +111,7 @@ func (p *dsc) readNode(offset int) {
 // skipAssignment reads a colon or an equals sign, if one is next.
 func (p *dsc) skipAssignment() {
 	if !p.accept(':') {
-		p.accept('=')
+		p.accept('=') // if it is there
 	}
 }
 
@@ -139,13 +139,12 @@ func (p *dsc) readDistribution(offset int) {
 		return
 	}
 	for !p.accept('}') && p.err == nil {
-		p.peek()
+		c := p.peek() // passes white space: the row begins at p.offset
 		start := p.offset
-		c := p.peek()
 		switch {
 		case p.accept('('): // a row with the states of the parents
 			r := p.readParentStates(start, rows)
-			p.accept(':')
+			p.accept(':') // if it is there
 			if p.err == nil {
 				rows.readRow(start, r)
 			}
@@ -185,7 +184,7 @@ func (p *dsc) readParentStates(offset int, rows *rowReader) (row int) {
 		if count++; count <= len(parents) {
 			row = row*rows.table.Shape[count-1] + p.stateIndex(start, parents[count-1], label, c == '"')
 		}
-		p.accept(',')
+		p.accept(',') // if it is there
 	}
 	if count != len(parents) {
 		p.fail(offset, uai.ErrModel, "node %s: a row names %d states, it has %d parents", p.nameOf(rows.child()), count, len(parents))
@@ -223,6 +222,7 @@ func WriteDSC(to io.Writer, m *factorgraph.Model) error {
 		}
 		fmt.Fprintf(w, "  type : discrete [ %d ] = { %s };\n}\n", len(w.states[v]), states)
 	}
+	// Nothing stands before the row of a node without parents; states are their positions.
 	w.writeDistributions(names, "", ") : ", func(_, x int) string { return strconv.Itoa(x) })
 	return w.finish()
 }

@@ -14,7 +14,8 @@ import (
 // The table is a sum of boxes if these need fewer numbers than all entries, as conjunctions, thresholds and maxima of
 // many parents do. A box is a product of sets of states, one set for each parent, on which the function is constant.
 func functionTable(shape, values []int) tensor.Tensor {
-	// as boxes: each has a weight and boxNumbers numbers in its vectors, and all boxes fewer than the table has entries
+	// As boxes: each takes boxNumbers + 1 numbers, those in its vectors and a weight. All boxes together may take size − 1 numbers, where
+	// size is the number of entries of the table.
 	parents, d := shape[:len(shape)-1], shape[len(shape)-1] // numbers of states
 	boxNumbers := d
 	for _, n := range parents {
@@ -50,36 +51,28 @@ type boxes struct {
 	terms     [][]float64 // per box, its vectors one behind another: those of the parents, then that of the node
 }
 
-// split divides a function of some parents into boxes in which it is constant, and adds these. values has the
-// function's values for all combinations of the parents' states, the last parent fastest; dims has the numbers of
-// states. The other parents have the states in sides. It returns false if there are too many boxes.
+// split divides a function of some parents into boxes in which it is constant, and adds these. values has the function's values for all
+// combinations of the parents' states, the last parent fastest; dims has the numbers of states of these parents. All parents that are not
+// in the list have the states in b.sides. It returns false if there are too many boxes.
 func (b *boxes) split(parents, dims, values []int) bool {
 	if isConstant(values) {
 		return b.addBox(values[0])
 	}
 
-	// Choose the parent whose states fall into few groups of equal functions, most of them constant: a function that is not constant costs
-	// as much as it could have boxes.
+	// Fix the parent whose states fall into groups that give the simplest functions of the remaining parents.
 	best, bestCost := -1, 0
 	var bestGroups [][]int
 	for candidate := range parents {
 		groups := groupStates(dims, values, candidate)
-		cost := 0
-		for _, group := range groups {
-			if isConstant(fixParent(dims, values, candidate, group[0])) {
-				cost++
-			} else {
-				cost += len(values)
-			}
-		}
+		cost := groupCost(dims, values, candidate, groups)
 		if best < 0 || cost < bestCost {
 			best, bestCost, bestGroups = candidate, cost, groups
 		}
 	}
 
-	// split the function of the other parents for each group of its states
+	// Split the function of the remaining parents, for each group of states of that one.
 	parent := parents[best]
-	others, otherDims := slices.Delete(slices.Clone(parents), best, best+1), slices.Delete(slices.Clone(dims), best, best+1)
+	remaining, remainingDims := slices.Delete(slices.Clone(parents), best, best+1), slices.Delete(slices.Clone(dims), best, best+1)
 	for _, group := range bestGroups {
 		side := make([]bool, b.shape[parent])
 		for _, x := range group {
@@ -87,13 +80,26 @@ func (b *boxes) split(parents, dims, values []int) bool {
 		}
 		allStates := b.sides[parent]
 		b.sides[parent] = side
-		ok := b.split(others, otherDims, fixParent(dims, values, best, group[0]))
+		ok := b.split(remaining, remainingDims, fixParent(dims, values, best, group[0])) // all states of the group give this function
 		b.sides[parent] = allStates
 		if !ok {
 			return false
 		}
 	}
 	return true
+}
+
+// groupCost rates the groups of states of parent k by the functions that they give, the smaller the better: a constant function costs 1,
+// since it is one box, and any other costs as much as the whole table could have boxes. So a single one outweighs all constant ones.
+func groupCost(dims, values []int, k int, groups [][]int) (cost int) {
+	for _, group := range groups {
+		if isConstant(fixParent(dims, values, k, group[0])) {
+			cost++
+		} else {
+			cost += len(values)
+		}
+	}
+	return cost
 }
 
 // addBox adds the current box, in which the node has this state. It returns false if there are too many boxes.
@@ -147,7 +153,7 @@ func groupStates(dims, values []int, k int) (groups [][]int) {
 	var functions [][]int
 	for x := range dims[k] {
 		function := fixParent(dims, values, k, x)
-		g := slices.IndexFunc(functions, func(other []int) bool { return slices.Equal(function, other) })
+		g := slices.IndexFunc(functions, func(existing []int) bool { return slices.Equal(function, existing) })
 		if g < 0 {
 			g, functions, groups = len(functions), append(functions, function), append(groups, nil)
 		}

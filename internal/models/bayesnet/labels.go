@@ -19,7 +19,7 @@ func (p *network) readLabels(end byte, n int, isKnown func(k int, name string) b
 	list, ok = p.readPlainLabels(end, n)
 	plainErr, plainEnd := p.err, p.offset
 	areWordsKnown := plainErr == nil && ok && allKnown(list, isKnown)
-	if areWordsKnown || errors.Is(plainErr, uai.ErrLimit) {
+	if areWordsKnown || errors.Is(plainErr, uai.ErrLimit) { // after the error, which is noted, nobody needs the list
 		return list, true
 	}
 
@@ -112,7 +112,7 @@ func (p *network) readIntervalLabels(end byte) (list []string) {
 		for c := p.peek(); c != ',' && c != end && p.err == nil; c = p.peek() {
 			word, ok := p.readInterval()
 			if !ok {
-				word, _ = p.readLabel(end)
+				word, _ = p.readLabel(end) // an error ends the loops
 			}
 			words = append(words, word)
 		}
@@ -131,7 +131,7 @@ func (p *network) readInterval() (string, bool) {
 		return "", false
 	}
 	text := p.text[p.offset:min(len(p.text), p.offset+mostInterval)]
-	length := 2 + strings.IndexAny(text[1:], "()[]{}\"")
+	length := 2 + strings.IndexAny(text[1:], "()[]{}\"") // with both brackets; 1 if there is no second one, 2 if nothing is between
 	if length < 3 || !strings.ContainsAny(text[length-1:length], ")[]") {
 		return "", false
 	}

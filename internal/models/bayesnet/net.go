@@ -81,7 +81,7 @@ func (p *net) failKind(offset int, kind string) {
 // readAttribute reads `name = value;` and calls take, unless it is nil, with the words and texts of the value in their
 // order.
 func (p *net) readAttribute(place string, take func(offset int, name string, items []string)) {
-	p.peek()
+	p.peek() // passes white space and comments
 	offset := p.offset
 	name := p.readWord()
 	if name == "" {
@@ -128,57 +128,78 @@ func (p *net) readValue(place string, items *[]string) {
 	}
 }
 
+// netNode is what a NET file says of a node. Lists that it does not have are nil.
+type netNode struct {
+	name, label      string
+	states           []string
+	hasStates        bool
+	values, position []string
+	subtype          string // such as number or interval
+}
+
 // readNode reads a node with its states, its names and its position, and adds it. offset is where it begins.
 func (p *net) readNode(offset int) {
-	// its attributes
 	id := p.readName()
-	name, label, place := id, "", "node "+quote(id)
-	var states, values, position []string
-	hasStates, subtype := false, ""
+	place := "node " + quote(id)
+	node := netNode{name: id}
 	p.expect('{', "%s", place)
 	for !p.accept('}') && p.err == nil {
 		p.readAttribute(place, func(start int, attribute string, list []string) {
-			switch attribute {
-			case "states":
-				if hasStates {
-					p.fail(start, uai.ErrSyntax, "%s has two lists of states", place)
-				}
-				states, hasStates = list, true
-			case "state_values":
-				values = list
-			case "subtype":
-				subtype = strings.Join(list, " ")
-			case "position":
-				position = list
-			case "label":
-				label = strings.Join(list, " ")
-			case netRealName:
-				name = strings.Join(list, " ")
+			if attribute == "states" && node.hasStates {
+				p.fail(start, uai.ErrSyntax, "%s has two lists of states", place)
 			}
+			node.set(attribute, list)
 		})
 	}
 
-	// without a list of states there is one for each value, or for each interval between two values
-	if !hasStates && subtype == "interval" && len(values) > 0 {
-		states = make([]string, len(values)-1)
-	} else if !hasStates {
-		states = make([]string, len(values))
-	}
-
-	// add the variable
 	if v, twice := p.ids[id]; twice {
 		p.failTwice(offset, id, v)
 		return
 	}
-	p.ids[id] = len(p.m.Domains)
-	if subtype == "number" && len(values) == len(states) && strings.Join(states, "") == "" {
-		states = values // labels are optional: without them numbers are names
+	v := len(p.m.Domains)
+	p.ids[id] = v
+	p.addNode(offset, node.name, node.stateNames())
+	p.setAlias(offset, v, node.label)
+	if point := parseCoordinates(node.position); len(point) == 2 { // y grows upwards in NET
+		p.setPosition(v, point[0], -point[1])
 	}
-	p.addNode(offset, name, states)
-	p.setAlias(offset, len(p.m.Domains)-1, label)
-	if point := parseCoordinates(position); len(point) == 2 { // y grows upwards in NET
-		p.setPosition(len(p.m.Domains)-1, point[0], -point[1])
+}
+
+// set sets what an attribute says. Other attributes are ignored.
+func (n *netNode) set(attribute string, list []string) {
+	switch attribute {
+	case "states":
+		n.states, n.hasStates = list, true
+	case "state_values":
+		n.values = list
+	case "subtype":
+		n.subtype = strings.Join(list, " ")
+	case "position":
+		n.position = list
+	case "label":
+		n.label = strings.Join(list, " ")
+	case netRealName:
+		n.name = strings.Join(list, " ")
 	}
+}
+
+// stateNames returns the names of the states, "" for a state without a name. Without a list of states there is one state for each value or,
+// if the values are bounds of intervals, for each interval between two values. Labels are optional: the states of a number without labels
+// have their values as names.
+func (n *netNode) stateNames() []string {
+	states := n.states
+	if !n.hasStates {
+		count := len(n.values)
+		if n.subtype == "interval" && count > 0 {
+			count--
+		}
+		states = make([]string, count)
+	}
+	areUnnamed := strings.Join(states, "") == ""
+	if n.subtype == "number" && len(n.values) == len(states) && areUnnamed {
+		return n.values
+	}
+	return states
 }
 
 // readPotential reads the table of a node, all of it unknown if there are no numbers.
@@ -195,7 +216,7 @@ func (p *net) readPotential(offset int) {
 	}
 	place, hasData := "the potential of "+p.nameOf(scope[len(scope)-1]), false
 	for !p.accept('}') && p.err == nil {
-		p.peek()
+		p.peek() // passes white space and comments
 		start := p.offset
 		switch word := p.readWord(); word {
 		case "data":
@@ -208,7 +229,7 @@ func (p *net) readPotential(offset int) {
 			p.readData(place, t)
 		case "model_data":
 			p.expect('=', "%s", place)
-			text := p.offset
+			text := p.offset // where the formula begins
 			p.skipTo(';', "%s", place)
 			p.failAs(fault.Unsupported, start, uai.ErrModel, "%s is the formula %s, numbers are read", place,
 				strings.Trim(strings.Join(strings.Fields(p.text[min(text, p.offset):p.offset]), " "), "; "))
@@ -232,9 +253,9 @@ func (p *net) readData(place string, t *tensor.Dense) {
 	}
 	n, depth := 0, 0 // numbers so far; parentheses that are open
 	for p.err == nil {
-		p.peek()
+		c := p.peek() // passes white space: the item begins at p.offset
 		offset := p.offset
-		switch c := p.peek(); {
+		switch {
 		case c == ';' && depth == 0 && n == len(t.Data):
 			p.offset++
 			return

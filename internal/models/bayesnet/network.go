@@ -38,7 +38,7 @@ type network struct {
 	hasBegun     bool               // whether the word that begins a model was read
 }
 
-// spare bounds the entries of tables beyond the bytes of their file.
+// spare is the number of entries that the tables of a file may have beyond its bytes.
 const spare = 1 << 20
 
 // newNetwork reads all of r and returns a network without nodes.
@@ -47,38 +47,19 @@ func newNetwork(format lexicon, r io.Reader, limits uai.Limits) (*network, error
 	if err != nil {
 		return nil, err
 	}
-	maxEntries := min(cmp.Or(limits.Entries, 1<<27), spare+len(text.text))
+	maxEntries := min(cmp.Or(limits.Entries, 1<<27), spare+len(text.text)) // 2^27 entries take 1 GiB
 	return &network{
 		source: text, unknown: limits.Unknown, m: &factorgraph.Model{Bayes: true, Names: []string{}, States: [][]string{}},
 		index: map[string]int{}, mostStates: cmp.Or(limits.Domain, 1<<20), entriesLeft: maxEntries, mostEntries: maxEntries,
 	}, nil
 }
 
-// addNode adds a variable with its states. If no state has a name, the variable's states have none in the model.
+// addNode adds a variable with its states, unless reading has failed or there is something wrong with them. If no state has a name, the
+// variable's states have none in the model.
 func (n *network) addNode(offset int, name string, states []string) {
-	// check the names
-	if name == "" {
-		n.fail(offset, uai.ErrModel, "a node without a name")
+	if !n.checkNode(offset, name, states) {
 		return
 	}
-	if v, twice := n.index[name]; twice {
-		n.failTwice(offset, name, v)
-		return
-	}
-	if n.failIfGarbled(offset, name, "name") {
-		return
-	}
-	for _, state := range states {
-		if n.failIfGarbled(offset, state, "state") {
-			return
-		}
-	}
-	if len(states) == 0 || len(states) > n.mostStates {
-		n.fail(offset, uai.ErrModel, "node %s has %d states, 1 to %d are read", quote(name), len(states), n.mostStates)
-		return
-	}
-
-	// index the states
 	size := len(states)
 	if strings.Join(states, "") == "" {
 		states = nil
@@ -92,11 +73,35 @@ func (n *network) addNode(offset int, name string, states []string) {
 		}
 		values[state] = x
 	}
-
 	n.index[name] = len(n.m.Domains)
 	n.m.Domains = append(n.m.Domains, size)
 	n.m.Names = append(n.m.Names, name)
 	n.values, n.offsets, n.hasTable = append(n.values, values), append(n.offsets, offset), append(n.hasTable, false)
+}
+
+// checkNode checks the names of a node and of its states, and their number. It returns false after an error.
+func (n *network) checkNode(offset int, name string, states []string) bool {
+	if name == "" {
+		n.fail(offset, uai.ErrModel, "a node without a name")
+		return false
+	}
+	if v, twice := n.index[name]; twice {
+		n.failTwice(offset, name, v)
+		return false
+	}
+	if n.failIfGarbled(offset, name, "name") {
+		return false
+	}
+	for _, state := range states {
+		if n.failIfGarbled(offset, state, "state") {
+			return false
+		}
+	}
+	if len(states) == 0 || len(states) > n.mostStates {
+		n.fail(offset, uai.ErrModel, "node %s has %d states, 1 to %d are read", quote(name), len(states), n.mostStates)
+		return false
+	}
+	return true
 }
 
 // failTwice notes the error that a node is there a second time; the first one is variable v.

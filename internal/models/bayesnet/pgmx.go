@@ -173,58 +173,59 @@ func (p *pgmx) readIndependentCauses(e *element, scope []int, place string) {
 	if len(scope) > 1 {
 		f.Table = noisyMaxTable(shape, links, leak)
 	}
-	if isMax {
+	if isMax { // readEffects has reversed the states
 		reverseLast(f.Table)
 	}
 }
 
-// readEffects reads the tables of a model of independent causes. links[k] has, for each state of parent k, the
-// distribution of its effect; leak is the distribution of the effect without a cause, which is the weakest if the file
-// has none. For a MAX the effects are in reverse, since noisyMaxTable has the strongest one first.
+// leakTable is the number of the leak's table, where the tables of the parents are numbered from 0. noTable is that of a table that a model
+// of independent causes does not have.
+const leakTable, noTable = -1, -2
+
+// tableOf returns the number of the table of a subpotential, by its variables: it has to be of one parent and the node, or, for the leak,
+// of the node alone. scope has the parents and then the node.
+func tableOf(variables, scope []int) int {
+	last := len(scope) - 1
+	parent := slices.Index(scope[:last], variables[0])
+	switch {
+	case variables[len(variables)-1] != scope[last]:
+		return noTable
+	case len(variables) == 1:
+		return leakTable
+	case len(variables) == 2 && parent >= 0:
+		return parent
+	default:
+		return noTable
+	}
+}
+
+// readEffects reads the tables of a model of independent causes. links[k] has, for each state of parent k, the distribution of its effect:
+// the state that the node would have by this cause alone. leak is the distribution of the effect without a cause; if the file has none, it
+// is the last state, the weakest, for certain. For a MAX the states of the effects are in reverse, since noisyMaxTable has the strongest
+// one first. ok is false if reading has failed; then p.err has the error.
 func (p *pgmx) readEffects(list *element, scope, shape []int, isMax bool, place string) (links [][]float64, leak []float64, ok bool) {
 	parents, d := scope[:len(scope)-1], shape[len(shape)-1]
-	child := scope[len(parents)]
 	links = make([][]float64, len(parents))
 	for _, e := range list.childrenNamed("potential") {
-		// whose table it is: that of parent k, or, if k is −1, the leak
-		part := p.readScope(e)
+		variables := p.readScope(e)
 		if p.err != nil {
 			return nil, nil, false
 		}
-		k := slices.Index(parents, part[0])
-		isLeak := len(part) == 1
-		if isLeak {
-			k = -1
+		k := tableOf(variables, scope)
+		table, size := &leak, d // what k means, and its number of entries
+		if k >= 0 {
+			table, size = &links[k], decimal.Entries([]int{shape[k], d})
 		}
-		isOfParent := len(part) == 2 && k >= 0
-		hasOtherScope := part[len(part)-1] != child || !isLeak && !isOfParent
-		isThereTwice := k >= 0 && links[k] != nil || k < 0 && leak != nil
-		if hasOtherScope || isThereTwice {
+		if k == noTable || *table != nil {
 			p.fail(e.offset, uai.ErrModel, "%s: a subpotential is of one parent and the node, or of the node, each once", place)
 			return nil, nil, false
 		}
-
-		// its numbers
-		size := d
-		if k >= 0 {
-			size = decimal.Entries([]int{shape[k], d})
-		}
-		if !p.spendNumbers(e.offset, scope, size) {
-			return nil, nil, false
-		}
-		table := make([]float64, size)
-		p.readValues(e, place, table)
-		if slices.ContainsFunc(table, math.IsNaN) {
-			p.fail(e.offset, uai.ErrModel, "%s: numbers of a subpotential are unknown, and only tables are learned", place)
+		*table = p.readEffectTable(e, scope, size, place)
+		if *table == nil {
 			return nil, nil, false
 		}
 		if isMax {
-			reverseRows(table, d)
-		}
-		if k >= 0 {
-			links[k] = table
-		} else {
-			leak = table
+			reverseRows(*table, d)
 		}
 	}
 
@@ -239,6 +240,21 @@ func (p *pgmx) readEffects(list *element, scope, shape []int, isMax bool, place 
 		leak[d-1] = 1
 	}
 	return links, leak, p.err == nil
+}
+
+// readEffectTable reads the size numbers of a subpotential. It returns nil, after an error, if they are too many for the budget or some are
+// unknown.
+func (p *pgmx) readEffectTable(e *element, scope []int, size int, place string) []float64 {
+	if !p.spendNumbers(e.offset, scope, size) {
+		return nil
+	}
+	table := make([]float64, size)
+	p.readValues(e, place, table)
+	if slices.ContainsFunc(table, math.IsNaN) {
+		p.fail(e.offset, uai.ErrModel, "%s: numbers of a subpotential are unknown, and only tables are learned", place)
+		return nil
+	}
+	return table
 }
 
 // spendNumbers takes numbers from the budget of entries, with those that they take in the terms of a noisy-max. It

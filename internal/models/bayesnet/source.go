@@ -84,7 +84,8 @@ func (s *source) fail(offset int, sentinel error, format string, args ...any) {
 	s.failAs(fault.BadInput, offset, sentinel, format, args...)
 }
 
-// failAs notes an error with a code at an offset of the text, unless there is one already, and ends the text.
+// failAs notes an error with a code at an offset of the text, unless there is one already, and moves to the end of the text, so that
+// reading ends.
 func (s *source) failAs(code fault.Code, offset int, sentinel error, format string, args ...any) {
 	if s.err == nil {
 		lineStart := 1 + strings.LastIndexByte(s.text[:offset], '\n')
@@ -108,7 +109,7 @@ func (s *source) peek() byte {
 				s.fail(s.offset, uai.ErrSyntax, "a comment without end")
 				return 0
 			}
-			s.offset += end + 4
+			s.offset += end + 4 // with /* and */
 		case s.startsComment(remaining):
 			end := strings.IndexByte(remaining, '\n')
 			if end < 0 {
@@ -185,7 +186,7 @@ func (s *source) readWord() string { return s.readWordTo(s.stops) }
 
 // readWordTo reads up to white space, a comment or one of the characters in stops.
 func (s *source) readWordTo(stops string) string {
-	s.peek()
+	s.peek() // passes white space and comments
 	start := s.offset
 	for s.offset < len(s.text) && !isSpace(s.text[s.offset]) && strings.IndexByte(stops, s.text[s.offset]) < 0 {
 		remaining := s.text[s.offset:]
@@ -226,7 +227,7 @@ func (s *source) readNameTo(stops string) string {
 
 // readProbability reads an entry of a table: a number of at least 0, or NaN for an unknown one; −0 is 0.
 func (s *source) readProbability(place string, args ...any) float64 {
-	s.peek()
+	s.peek() // passes white space and comments
 	offset := s.offset
 	word := s.readWordTo(structure)
 	if word == "" {

@@ -38,28 +38,28 @@ type networkWriter struct {
 // network and a row does not sum to 1. Factors that are not tables are written as tables, of at most 2^20 entries.
 // Variables without a name are called x_ and their position, values by their positions.
 func newNetworkWriter(format string, w io.Writer, m *factorgraph.Model) (*networkWriter, error) {
-	out := &networkWriter{Writer: bufio.NewWriterSize(w, 1<<16), format: format, m: m}
+	writer := &networkWriter{Writer: bufio.NewWriterSize(w, 1<<16), format: format, m: m}
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", format, err)
 	}
-	if err := out.checkGraph(); err != nil {
+	if err := writer.checkGraph(); err != nil {
 		return nil, err
 	}
-	if err := out.chooseNames(); err != nil {
+	if err := writer.chooseNames(); err != nil {
 		return nil, err
 	}
-	out.tables = make([]*tensor.Dense, len(m.Factors))
+	writer.tables = make([]*tensor.Dense, len(m.Factors))
 	for j := range m.Factors {
-		t, err := out.denseTable(j)
+		t, err := writer.denseTable(j)
 		if err != nil {
 			return nil, err
 		}
-		out.tables[j] = t
+		writer.tables[j] = t
 		if r := unnormalisedRow(t); r >= 0 && !m.Bayes {
-			return nil, out.notBayesian("factor %d: row %d does not sum to 1", j, r)
+			return nil, writer.notBayesian("factor %d: row %d does not sum to 1", j, r)
 		}
 	}
-	return out, nil
+	return writer, nil
 }
 
 // notBayesian returns the error that the model is no Bayesian network, with the reason.
@@ -166,7 +166,7 @@ func unnormalisedRow(t *tensor.Dense) int {
 		for _, v := range t.Data[r*d : (r+1)*d] {
 			sum += v
 		}
-		if math.Abs(sum-1) > max(1e-5, 1e-6*float64(d)) {
+		if math.Abs(sum-1) > max(1e-5, 1e-6*float64(d)) { // 1e-6 for each number of a long row
 			return r
 		}
 	}

@@ -145,29 +145,14 @@ func (p *xdsl) readDistribution(e *element) {
 	}
 	child := p.ids[e.attribute("id")]
 	place := "node " + p.nameOf(child)
-
-	// parents
-	var scope []int
-	if parents, once := e.onlyChild("parents"); !once {
-		p.fail(e.offset, uai.ErrSyntax, "%s has two lists of parents", place)
+	parents, ok := p.readParents(e, place)
+	if !ok {
 		return
-	} else if parents != nil {
-		for word, text := cutWord(parents.text); word != ""; word, text = cutWord(text) {
-			v, ok := p.ids[word]
-			if !ok {
-				p.fail(parents.offset, uai.ErrModel, "%s: no node has the id %s%s", place, quote(word),
-					nearest.Suggest(word, slices.Sorted(maps.Keys(p.ids)), nil))
-				return
-			}
-			scope = append(scope, v)
-		}
 	}
-	scope = append(scope, child)
-
-	// numbers
+	scope := append(parents, child)
 	switch e.name {
 	case "cpt":
-		if t := p.addTable(e.offset, scope); t == nil {
+		if t := p.addTable(e.offset, scope); t == nil { // after an error
 			return
 		} else if len(e.childrenNamed("probabilities")) == 0 {
 			p.markUnknown(t)
@@ -179,6 +164,28 @@ func (p *xdsl) readDistribution(e *element) {
 	case "noisymax":
 		p.readNoisyMax(e, scope, place)
 	}
+}
+
+// readParents returns the parents of a node. ok is false after an error.
+func (p *xdsl) readParents(e *element, place string) (parents []int, ok bool) {
+	list, once := e.onlyChild("parents")
+	switch {
+	case !once:
+		p.fail(e.offset, uai.ErrSyntax, "%s has two lists of parents", place)
+		return nil, false
+	case list == nil:
+		return nil, true
+	}
+	for id, text := cutWord(list.text); id != ""; id, text = cutWord(text) {
+		v, isKnown := p.ids[id]
+		if !isKnown {
+			p.fail(list.offset, uai.ErrModel, "%s: no node has the id %s%s", place, quote(id),
+				nearest.Suggest(id, slices.Sorted(maps.Keys(p.ids)), nil))
+			return nil, false
+		}
+		parents = append(parents, v)
+	}
+	return parents, true
 }
 
 // readOnlyNumbers reads the numbers of the only element of a name within e into list.
@@ -222,27 +229,22 @@ func (p *xdsl) readDeterministic(e *element, scope []int, place string) {
 	p.m.Factors[len(p.m.Factors)-1].Table = functionTable(shape, values)
 }
 
-// readNoisyMax reads the distributions of a noisy-max node: one for each state of each parent, in the sequence of their
-// strengths, and the leak.
+// readNoisyMax reads a noisy-max node: its state is the strongest of independent effects, one of each parent and the leak, which is there
+// without a cause. The file has columns of d numbers, where d is the number of states of the node: the distribution of the effect for each
+// state of each parent, in the sequence of their strengths, and then that of the leak.
 func (p *xdsl) readNoisyMax(e *element, scope []int, place string) {
 	if !p.addFactor(e.offset, scope) {
 		return
 	}
 	shape := p.shapeOf(scope)
 	parents, d := shape[:len(shape)-1], shape[len(shape)-1] // numbers of states
-
-	// The file has columns of d numbers: a distribution for each state of each parent, and the leak. The table takes d numbers for each
-	// of them, and d·d for the node itself.
 	columns := 1
 	for _, n := range parents {
 		columns += n
 	}
-	if numbers := decimal.Entries([]int{d, columns + d}); numbers > p.entriesLeft {
-		p.fail(e.offset, uai.ErrLimit, "%s: it takes %s numbers, this file may have %d in all tables together", place,
-			decimal.EntriesText(numbers), p.mostEntries)
+	if !p.spendNoisyMax(e.offset, d, columns, place) {
 		return
 	}
-	p.entriesLeft -= d * (columns + d)
 	numbers := make([]float64, columns*d)
 	p.readOnlyNumbers(e, "parameters", place, numbers)
 	if slices.ContainsFunc(numbers, math.IsNaN) {
@@ -263,10 +265,23 @@ func (p *xdsl) readNoisyMax(e *element, scope []int, place string) {
 		}
 		first += n
 	}
-	f := &p.m.Factors[len(p.m.Factors)-1]
-	if f.Table = noisyMaxTable(shape, links, numbers[first*d:]); len(parents) == 0 {
-		f.Table = &tensor.Dense{Shape: shape, Data: numbers}
+	f := &p.m.Factors[len(p.m.Factors)-1] // the one that addFactor has added
+	leak := numbers[first*d:]
+	if f.Table = noisyMaxTable(shape, links, leak); len(parents) == 0 {
+		f.Table = &tensor.Dense{Shape: shape, Data: leak}
 	}
+}
+
+// spendNoisyMax takes the numbers of a noisy-max table from the budget of entries: d for each column of the file, and d·d for the node
+// itself. It returns false, after an error, if the budget is too small.
+func (p *xdsl) spendNoisyMax(offset, d, columns int, place string) bool {
+	if numbers := decimal.Entries([]int{d, columns + d}); numbers > p.entriesLeft {
+		p.fail(offset, uai.ErrLimit, "%s: it takes %s numbers, this file may have %d in all tables together", place,
+			decimal.EntriesText(numbers), p.mostEntries)
+		return false
+	}
+	p.entriesLeft -= d * (columns + d)
+	return true
 }
 
 // readStrengths returns, for each column of numbers of a noisy-max, the state of its parent. parents has the numbers of
@@ -313,29 +328,39 @@ func WriteXDSL(to io.Writer, m *factorgraph.Model) error {
 		return err
 	}
 	ids := identifiers(w.names, "node_")
-
-	// nodes with their tables
 	w.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<smile version=\"1.0\" id=\"unknown\">\n  <nodes>\n")
 	for _, j := range w.order {
-		v := w.child(j)
-		fmt.Fprintf(w, "    <cpt id=\"%s\"%s>\n", ids[v], w.realNameAttribute(ids[v], w.names[v]))
-		states := identifiers(w.states[v], "state_")
-		for x, state := range states {
-			fmt.Fprintf(w, "      <state id=\"%s\"%s />\n", state, w.realNameAttribute(state, w.states[v][x]))
-		}
-		if parents := w.parents(j); len(parents) > 0 {
-			parentIDs := make([]string, len(parents))
-			for k, p := range parents {
-				parentIDs[k] = ids[p]
-			}
-			fmt.Fprintf(w, "      <parents>%s</parents>\n", strings.Join(parentIDs, " "))
-		}
-		w.WriteString("      <probabilities>")
-		w.writeNumbers(w.tables[j].Data, " ")
-		w.WriteString("</probabilities>\n    </cpt>\n")
+		w.writeCPT(j, ids)
 	}
+	w.writeLayout(ids)
+	w.WriteString("    </genie>\n  </extensions>\n</smile>\n")
+	return w.finish()
+}
 
-	// names and positions, on a grid if the model has none, since GeNIe shows no node without a position
+// writeCPT writes a node of an XDSL file, with its table, which is that of factor j. ids are those of all nodes.
+func (w *networkWriter) writeCPT(j int, ids []string) {
+	v := w.child(j)
+	fmt.Fprintf(w, "    <cpt id=\"%s\"%s>\n", ids[v], w.realNameAttribute(ids[v], w.names[v]))
+	states := identifiers(w.states[v], "state_")
+	for x, state := range states {
+		fmt.Fprintf(w, "      <state id=\"%s\"%s />\n", state, w.realNameAttribute(state, w.states[v][x]))
+	}
+	if parents := w.parents(j); len(parents) > 0 {
+		parentIDs := make([]string, len(parents))
+		for k, p := range parents {
+			parentIDs[k] = ids[p]
+		}
+		fmt.Fprintf(w, "      <parents>%s</parents>\n", strings.Join(parentIDs, " "))
+	}
+	w.WriteString("      <probabilities>")
+	w.writeNumbers(w.tables[j].Data, " ")
+	w.WriteString("</probabilities>\n    </cpt>\n")
+}
+
+// writeLayout writes the end of the nodes of an XDSL file, and their display names and positions in the extension of GeNIe, which shows no
+// node without a position. Nodes of a model without positions are on a grid of ten columns, 150 points wide and 90 high. A node's box is
+// 120 points wide and 60 high, with its position in the middle.
+func (w *networkWriter) writeLayout(ids []string) {
 	mark := ""
 	if w.m.Layout == nil {
 		mark = fmt.Sprintf(" %s=\"%s\"", realNameKey, gridMark)
@@ -349,8 +374,6 @@ func WriteXDSL(to io.Writer, m *factorgraph.Model) error {
 		fmt.Fprintf(w, "      <node id=\"%s\">\n        <name>%s</name>\n        <position>%.0f %.0f %.0f %.0f</position>\n      </node>\n",
 			id, w.escapeXML(w.displayName(v)), x-60, y-30, x+60, y+30)
 	}
-	w.WriteString("    </genie>\n  </extensions>\n</smile>\n")
-	return w.finish()
 }
 
 // realNameAttribute returns the text of the attribute with a name that differs from its id; empty if it does not.
@@ -376,7 +399,7 @@ func noisyMaxTable(shape []int, links [][]float64, leak []float64) *tensor.CP {
 	t := &tensor.CP{Shape: shape, Vectors: make([][]float64, len(shape))}
 	for y := range d {
 		weight := tailProbability(leak, y)
-		if weight == 0 {
+		if weight == 0 { // the term is 0
 			continue
 		}
 		t.Weights = append(t.Weights, weight)

@@ -92,7 +92,7 @@ func (s *source) forEachElement(path []string, do func(*element)) {
 				do(s.readElement(d, t, offset, &budget, 0))
 			case name == path[depth]: // the next element of the path
 				if depth++; depth < len(path) {
-					break
+					break // of the switch: the path goes on
 				}
 				if entered {
 					s.fail(offset, uai.ErrModel, "a second element %s: a second model begins here, and a file has one", quote(t.Name.Local))
@@ -134,7 +134,7 @@ func (s *source) readElement(d *xml.Decoder, start xml.StartElement, offset int,
 		case xml.StartElement:
 			if *budget--; *budget < 0 || depth > 16 {
 				s.fail(start, uai.ErrLimit, "more than %d elements, or 16 levels of them, in one", mostChildren)
-				break
+				break // of the switch: the error ends the loop
 			}
 			e.children = append(e.children, s.readElement(d, t, start, budget, depth+1))
 		case xml.EndElement:
@@ -155,8 +155,8 @@ func (n *network) readNumbers(e *element, what string, list []float64) {
 	})
 }
 
-// forEachWord calls do for each word of an element. It is an error if their number is not needed. unit names the words
-// in errors. It returns false after an error.
+// forEachWord calls do for each word of an element. It is an error if there are not as many words as needed. unit names the words in
+// errors, and what the element. It returns false after an error.
 func (n *network) forEachWord(e *element, what, unit string, needed int, do func(i int, word string)) bool {
 	text := e.text
 	for i := range needed {

@@ -21,7 +21,7 @@ func ReadXMLBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		return nil, err
 	}
 	p := &xmlbif{n}
-	p.text = malformedComment.ReplaceAllStringFunc(p.text, blankText)
+	p.text = malformedComment.ReplaceAllStringFunc(p.text, blankText) // comments that are none in XML, as pyAgrum has written them
 	path := []string{"bif", "network"}
 	if p.rootName() == "network" {
 		path = path[1:]

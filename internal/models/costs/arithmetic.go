@@ -39,8 +39,8 @@ func (n *network) addFormula(title, kind string, scope []int, parameters []float
 		n.FailInput(uai.ErrModel, "%s: %s is of two variables, not of %d", title, kind, len(scope))
 		return
 	}
-	if wanted, _ := formulaParameters(kind); len(parameters) != wanted {
-		n.FailInput(uai.ErrModel, "%s: %s has %d parameters, not %d", title, kind, wanted, len(parameters))
+	if needed, _ := formulaParameters(kind); len(parameters) != needed {
+		n.FailInput(uai.ErrModel, "%s: %s has %d parameters, not %d", title, kind, needed, len(parameters))
 		return
 	}
 	t := n.addFunction(title, scope, 0)
@@ -57,7 +57,7 @@ func (n *network) addFormula(title, kind string, scope []int, parameters []float
 			continue
 		}
 		constant, mostAllowed := parameters[0], parameters[1]
-		violation := comparisons[kind](y + constant - x)
+		violation := comparisons[kind](y + constant - x) // how far the comparison is violated, at most 0 if it holds
 		if t.Data[i] = max(violation, 0); violation > mostAllowed {
 			t.Data[i] = math.Inf(1)
 		}

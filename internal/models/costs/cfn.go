@@ -127,7 +127,7 @@ func (p *cfn) readProblem() {
 	bound := p.readWord("the bound, < or > and a number")
 	number, isMaximisation := strings.CutPrefix(bound, ">")
 	if isMaximisation {
-		p.sign = -1
+		p.sign = -1 // of costs to be minimised
 	} else {
 		var isMinimisation bool
 		if number, isMinimisation = strings.CutPrefix(bound, "<"); !isMinimisation && p.Err == nil {
@@ -137,7 +137,7 @@ func (p *cfn) readProblem() {
 	if p.Err == nil {
 		p.top = p.parseCost(number, "mustbe")
 	}
-	if p.hasMore("problem") {
+	if p.hasMore("problem") { // if not, it passes the closing brace
 		p.failWanted("the end of problem")
 	}
 }
@@ -146,7 +146,7 @@ func (p *cfn) readProblem() {
 func (p *cfn) readVariables() {
 	for p.open("variables"); p.hasMore("variables"); {
 		name := ""
-		if p.kind == wordToken && (p.isKey || !looksNumeric(p.text)) {
+		if p.kind == wordToken && (p.isKey || !looksNumeric(p.text)) { // else it is the number of values: the variable has no name
 			name = p.readWord("a variable")
 		}
 		title := name
@@ -238,13 +238,13 @@ func (p *cfn) readDefinition(title, name string, scope []int) {
 	case !p.acceptMember("costs"):
 		p.failWanted("costs, defaultcost or type of " + title)
 	case p.kind == wordToken:
-		t := p.addFunction(title, scope, 0)
+		t := p.addFunction(title, scope, 0) // filled later: the word names a function that may come after this one
 		p.pending = append(p.pending, pending{title, p.text, p.line, t})
 		p.advance()
 	default:
 		p.readDense(title, name, scope)
 	}
-	if p.hasMore(title) {
+	if p.hasMore(title) { // if not, it passes the closing brace
 		p.failWanted("the end of " + title)
 	}
 }
@@ -257,7 +257,7 @@ func (p *cfn) readCost(what string) float64 { return p.parseCost(p.readWord(what
 func (p *cfn) parseCost(word, what string) float64 {
 	sign, isInfinite := strings.CutSuffix(word, "inf")
 	isInfinite = isInfinite && (sign == "" || sign == "+" || sign == "-")
-	isMinimisation := p.sign > 0
+	isMinimisation := p.sign > 0 // sign is −1 if the largest value is sought: its negative is then the cost
 	switch {
 	case !isInfinite:
 		return p.sign * p.ParseNumber(word, what)
@@ -350,7 +350,7 @@ func (p *cfn) readTyped(title string, scope []int) {
 	}
 	var parameters []float64
 	for p.open("the parameters of " + title); p.hasMore("the parameters of " + title); {
-		if len(parameters) == 3 {
+		if len(parameters) == 3 { // no formula has more
 			p.failWanted("the end of the parameters of " + title)
 			return
 		}
@@ -361,7 +361,7 @@ func (p *cfn) readTyped(title string, scope []int) {
 		return
 	}
 	p.addFormula(title, kind, scope, parameters)
-	if p.hasMore(title) {
+	if p.hasMore(title) { // if not, it passes the closing brace
 		p.failWanted("the end of " + title)
 	}
 }

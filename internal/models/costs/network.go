@@ -134,7 +134,8 @@ func indexOf(shape, values []int) (index int) {
 	return index
 }
 
-// model returns the network as a factor graph, each table of costs c as exp(−c/unit).
+// model returns the network as a factor graph, each table of costs c as exp(−c/unit). The unit is 1 unless float64 has no room for the
+// exponentials. A cost that makes the total reach the upper bound becomes infinite before, and its entry 0.
 func (n *network) model() (*factorgraph.Model, error) {
 	m := &factorgraph.Model{Domains: n.domains, Names: n.names, States: n.states}
 	if values, limit := m.Values(n.BytesRead); values > limit {
@@ -178,8 +179,8 @@ func (n *network) forbidAboveBound() {
 	}
 }
 
-// unit returns the unit of costs: the least power of ten, from 1, of which no finite cost has more than 700. If it is
-// not 1, a cost too small for it is an error.
+// unit returns the unit of costs: the least power of ten, from 1, of which no finite cost has more than 700, so that exp(−cost/unit) is
+// within float64. If the unit is not 1, a cost below leastNats units, which rounding would lose, is an error.
 func (n *network) unit() float64 {
 	highest, lowest := 0.0, math.Inf(1) // absolute values of finite costs other than 0
 	for _, f := range n.functions {

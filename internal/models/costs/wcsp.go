@@ -12,9 +12,11 @@ import (
 )
 
 // ReadWCSP reads a WCSP file: a name, the numbers of variables, of values at most and of functions, the bound; the domains; the functions,
-// each with its scope, a default cost and the combinations of values that cost something else. A negative order makes a function
-// available to later ones, and a negative number of combinations takes it: its table up to three variables, of more its combinations beside
-// the later function's own default cost, as toulbar2 does. Variables and values have no names.
+// each with its scope, a default cost and the combinations of values that cost something else. Variables and values have no names.
+//
+// A negative number of variables (order) makes a function available to later ones, which share it by a negative number of combinations.
+// A later function of up to three variables takes the whole table. One of more variables takes the listed combinations only, and all others
+// have its own default cost. toulbar2 does so.
 //
 // Costs are integers or decimals of at least 0, and from the bound on forbidden. Functions that a keyword and parameters define are
 // read where they are comparisons of two variables; others, such as salldiff, are refused with fault.Unsupported. Errors name line and
@@ -94,7 +96,7 @@ func (p *wcsp) readFunction(title string) {
 		p.readFormula(title, p.Word, scope)
 		return
 	case err != nil:
-		p.ParseInteger(p.Word, "the number of combinations of "+title)
+		p.ParseInteger(p.Word, "the number of combinations of "+title) // notes the error
 	case defaultCost < 0:
 		p.Line = line
 		p.FailInput(uai.ErrModel, "the default cost of %s is %v, costs are at least 0", title, defaultCost)
@@ -106,7 +108,7 @@ func (p *wcsp) readFunction(title string) {
 
 // readScope reads a scope of this many variables.
 func (p *wcsp) readScope(title string, order int) []int {
-	if order < 0 || order > len(p.domains) { // the negation of the least integer is negative
+	if order < 0 || order > len(p.domains) { // below 0: the caller negates a negative order, and the least integer has no negation
 		p.FailInput(uai.ErrModel, "%s: %d variables in the scope, there are %d", title, order, len(p.domains))
 	}
 	scope := []int{}

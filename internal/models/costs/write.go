@@ -26,7 +26,7 @@ const (
 
 // WriteCFN writes a model as a CFN file, in plain JSON: entry p of a factor has the cost −ln p, to as many decimals as "mustbe" has. The
 // bound is above the cost of every assignment that is not forbidden; an entry of 0 has a cost that reaches it whatever the other functions
-// cost. Factors that are not tables are written as tables of at most 2^20 entries. Names that the format cannot hold are changed; Lost
+// cost. Factors that are not tables are written as tables of at most 2^20 entries. Names that the format cannot hold are changed; Losses
 // says so.
 //
 // A negative entry has no cost: fault.Unsupported.
@@ -79,8 +79,9 @@ func (w *written) computeTables() error {
 	return nil
 }
 
-// chooseBound sets the bound, the cost of forbidden combinations and the number of decimals. With decimals, the bound
-// has at most 15 digits.
+// chooseBound sets the bound (top), the cost of forbidden combinations and the number of decimals. The bound is above the cost of every
+// assignment that is not forbidden. The cost of a forbidden combination reaches the bound even beside the least costs of all other
+// functions. With decimals, the bound has at most 15 digits.
 func (w *written) chooseBound() {
 	highest, lowest := 0.0, 0.0 // at least, and at most, the cost of any assignment that is not forbidden
 	for _, t := range w.tables {
@@ -195,7 +196,7 @@ func Losses(m *factorgraph.Model) (list []string) {
 	for _, t := range w.tables {
 		for _, c := range t.Data {
 			back, err := strconv.ParseFloat(w.costText(c), 64)
-			if err == nil && !math.IsInf(c, 0) && math.Abs(back-c) > 1e-13*max(1, math.Abs(c)) {
+			if err == nil && !math.IsInf(c, 0) && math.Abs(back-c) > 1e-13*max(1, math.Abs(c)) { // beyond rounding
 				return append(list, fmt.Sprintf("entries are costs of %d decimals, −ln of the entries", w.decimals))
 			}
 		}
@@ -250,13 +251,11 @@ func distinctWords(names []string, prefix string) []string {
 			continue
 		}
 		base := legalWord(name, prefix)
-		for n := 2; list[i] == "" || used[list[i]]; n++ {
-			list[i] = fmt.Sprintf("%s_%d", base, n)
-			if n == 2 && !used[base] {
-				list[i] = base
-			}
+		candidate := base
+		for n := 2; used[candidate]; n++ {
+			candidate = fmt.Sprintf("%s_%d", base, n)
 		}
-		used[list[i]] = true
+		list[i], used[candidate] = candidate, true
 	}
 	return list
 }
@@ -271,7 +270,7 @@ func legalWord(name, prefix string) string {
 		}
 		return r
 	}, name)
-	if looksNumeric(name) || strings.IndexByte("<>", name[0]) >= 0 {
+	if looksNumeric(name) || strings.IndexByte("<>", name[0]) >= 0 { // < and > begin bounds
 		return prefix + name
 	}
 	return name

@@ -115,23 +115,18 @@ type propagation struct {
 	queue     []int      // variables that have a value
 }
 
-// propagate returns the clauses from which unit propagation derives that a clause among positions is false, this one
-// included; nil if it derives no such thing. An empty clause is always false.
+// propagate returns clauses that contradict the observations: those from which unit propagation derives that one of them is false, with
+// that one. Unit propagation gives a variable its value if a clause has no other literal that could be true. positions are the clauses that
+// it uses. It returns nil if it finds no contradiction. An empty clause is always false.
 func propagate(variables int, clauses []literals, positions []int, observed []factorgraph.Observation) []int {
 	p := &propagation{clauses: clauses, falsify: make([][2][]int, variables), unrefuted: make([]int, len(clauses)),
-		value: slices.Repeat([]int8{-1}, variables), reason: slices.Repeat([]int{-1}, variables)}
+		value: slices.Repeat([]int8{-1}, variables), reason: slices.Repeat([]int{-1}, variables)} // −1: none
 
-	// Index the clauses by their literals: falsify[v][x] has the clauses in which x for variable v makes a literal false. unrefuted[j] is
-	// the number of literals of clause j that are not false yet.
 	for _, j := range positions {
-		p.unrefuted[j] = len(clauses[j].scope)
-		if p.unrefuted[j] == 0 {
+		if len(clauses[j].scope) == 0 {
 			return []int{j}
 		}
-		for k, v := range clauses[j].scope {
-			x := clauses[j].values[k]
-			p.falsify[v][x] = append(p.falsify[v][x], j)
-		}
+		p.indexClause(j)
 	}
 
 	// Queue the variables that are observed, and those that a clause of one literal gives a value.
@@ -147,7 +142,8 @@ func propagate(variables int, clauses []literals, positions []int, observed []fa
 		}
 	}
 
-	// Propagate the values: a clause without true literals is false, and one with a single literal left forces that to be true.
+	// Propagate the values. A clause whose literals are all false contradicts them. If one literal is left, forceLiteral makes it true and
+	// queues its variable, unless the literal is true already.
 	for k := 0; k < len(p.queue); k++ {
 		v := p.queue[k]
 		for _, j := range p.falsify[v][p.value[v]] {
@@ -161,6 +157,17 @@ func propagate(variables int, clauses []literals, positions []int, observed []fa
 		}
 	}
 	return nil
+}
+
+// indexClause enters clause j into the lists by literals: falsify[v][x] has the clauses in which x for variable v makes a literal false,
+// and unrefuted[j] is the number of literals of clause j that are not false yet, here all.
+func (p *propagation) indexClause(j int) {
+	c := p.clauses[j]
+	p.unrefuted[j] = len(c.scope)
+	for k, v := range c.scope {
+		x := c.values[k]
+		p.falsify[v][x] = append(p.falsify[v][x], j)
+	}
 }
 
 // forceLiteral makes the one literal true that is not false, unless its variable has a value already.

@@ -17,16 +17,14 @@ const (
 	spareLiterals = 1 << 22
 )
 
-// eliminateHidden replaces the clauses by clauses of the shown variables alone, which hold if and only if the hidden
-// variables have a solution. It is an error if a hidden variable has weights other than 1, or if this takes too much
-// work. Source: M. Davis, H. Putnam, A computing procedure for quantification theory (J. ACM 1960).
+// eliminateHidden replaces the clauses by clauses of the shown variables alone, which hold if and only if the hidden variables, those that
+// are not shown, can be given values so that all clauses hold. It is an error if a hidden variable has weights other than 1, or if this
+// takes too much work. Source: M. Davis, H. Putnam, A computing procedure for quantification theory (J. ACM 1960).
 func (f *reader) eliminateHidden() {
 	if len(f.shown) == f.variables {
 		return
 	}
-
-	// which variables are hidden, none of which may have weights
-	hidden := make([]bool, f.variables+1)
+	hidden := make([]bool, f.variables+1) // by the number of a variable, from 1 on
 	for n := range hidden {
 		hidden[n] = n > 0
 	}
@@ -42,22 +40,15 @@ func (f *reader) eliminateHidden() {
 		}
 	}
 
-	// eliminate them, the cheapest first
 	p := newProjection(f, hidden)
-	for p.queue.Len() > 0 {
-		v := heap.Pop(&p.queue).(candidate)
-		if v.cost != p.cost(v.variable) {
-			continue // the cost has changed, and the variable is in the queue with its new one, too
-		}
-		if p.eliminate(v.variable); p.isExhausted() {
-			f.Line = f.shownLine
-			f.Fail(fault.Unsupported, uai.ErrModel, "projected counting: %d of %d variables are shown, and to eliminate the others takes more than "+
-				"%d steps, or clauses of more than %d literals", len(f.shown), f.variables, mostWork, f.BytesRead+spareLiterals)
-			return
-		}
+	if isComplete := p.eliminateAll(); !isComplete {
+		f.Line = f.shownLine
+		f.Fail(fault.Unsupported, uai.ErrModel, "projected counting: %d of %d variables are shown, and to eliminate the others takes more than "+
+			"%d steps, or clauses of more than %d literals", len(f.shown), f.variables, mostWork, f.BytesRead+spareLiterals)
+		return
 	}
 
-	// keep the clauses that are left
+	// The clauses that were not removed take the place of those of the file, and have no lines there.
 	f.literals, f.ends, f.lines = f.literals[:0], f.ends[:0], nil
 	for _, c := range p.clauses {
 		if c != nil {
@@ -163,10 +154,10 @@ func (p *projection) isImplied(c []int32) bool {
 	}()
 	for _, l := range c {
 		for _, j := range p.clausesWith[literalIndex(l)] {
-			other := p.clauses[j]
-			p.work += 1 + len(other)
+			clause := p.clauses[j] // nil if it was removed
+			p.work += 1 + len(clause)
 			isUnmarked := func(m int32) bool { return !p.marked[literalIndex(m)] }
-			if isSubset := other != nil && len(other) <= len(c) && !slices.ContainsFunc(other, isUnmarked); isSubset {
+			if isSubset := clause != nil && len(clause) <= len(c) && !slices.ContainsFunc(clause, isUnmarked); isSubset {
 				return true
 			}
 		}
@@ -181,6 +172,21 @@ func (p *projection) liveClauses(l int32) []int {
 	p.work += len(p.clausesWith[index])
 	p.clausesWith[index] = slices.DeleteFunc(p.clausesWith[index], func(j int) bool { return p.clauses[j] == nil })
 	return p.clausesWith[index]
+}
+
+// eliminateAll eliminates the hidden variables, the cheapest first. It returns false, and stops halfway, if it is exhausted.
+func (p *projection) eliminateAll() (isComplete bool) {
+	for p.queue.Len() > 0 {
+		c := heap.Pop(&p.queue).(candidate)
+		if c.cost != p.cost(c.variable) {
+			continue // the cost has changed, and the variable is in the queue with its new one, too
+		}
+		p.eliminate(c.variable)
+		if p.isExhausted() {
+			return false
+		}
+	}
+	return true
 }
 
 // cost returns the number of pairs of clauses that the elimination of variable n resolves.
@@ -235,7 +241,7 @@ func sorted(set map[int32]bool) []int32 {
 // negation. isTautology is true if the clause always holds.
 func (p *projection) resolvent(a, b []int32, n int32) (clause []int32, isTautology bool) {
 	p.work += len(a) + len(b)
-	clause = make([]int32, 0, len(a)+len(b)-2)
+	clause = make([]int32, 0, len(a)+len(b)-2) // without n and −n
 	for _, l := range a {
 		if l != n {
 			clause = append(clause, l)

@@ -36,12 +36,13 @@ const (
 // literals are false and 1 elsewhere, a table up to eight literals and a CP tensor of two terms beyond. Literals that are there twice
 // count once, and a clause with a literal and its negation is left out.
 //
-// Weights are "c p weight LITERAL WEIGHT 0", decimal or a fraction. Of a variable without any both are 1. Of a variable with one of them,
-// w, the other is 1 − w as long as all such weights of the file are probabilities, from 0 to 1; if any is not, the other is 1 for all.
-// "w VARIABLE WEIGHT" is Cachet's, −1 standing for 1 and 1.
+// Weights are "c p weight LITERAL WEIGHT 0", decimal or a fraction. A variable without weights has 1 and 1. If the file gives only one
+// weight w of a variable, the other one is 1 − w, as long as all weights given alone are probabilities, from 0 to 1. If one of them is not,
+// the other weight is 1 for all of these variables. "w VARIABLE WEIGHT" is Cachet's form, in which −1 stands for 1 and 1.
 //
-// Where "c p show" or "c ind" name some of the variables, Z is the projected count: of their assignments, each once, for which the others
-// have a solution. The others are eliminated by resolution, and the model has the shown variables alone, called by their numbers.
+// If "c p show" or "c ind" name some of the variables, Z is the projected count: each assignment of the shown variables counts once if the
+// hidden ones, which are not named, can be given values so that all clauses hold. Hidden variables are eliminated by resolution, and the
+// model has the shown variables alone, called by their numbers.
 //
 // Errors carry bad_input and the line; unsupported for other problems: p wcnf and the like, XOR clauses, and projected counting
 // where a hidden variable has a weight, or their elimination takes more than mostWork steps. Memory grows with the input.
@@ -82,8 +83,8 @@ type reader struct {
 	isOver    bool     // whether % was read, which ends the clauses
 }
 
-// readItem reads the item that begins with the current word: a comment, the header, a weight, or a literal. Nothing
-// counts after %.
+// readItem reads the item that begins with the current word: a comment, the header, a weight, or a literal. Nothing counts after %.
+// Words that begin a line have a meaning of their own; w and % have it only outside of clauses, where openLine is 0.
 func (f *reader) readItem() {
 	switch {
 	case f.isOver:
@@ -142,7 +143,7 @@ func (f *reader) readLiteral() {
 	switch {
 	case f.Err != nil:
 	case n != 0:
-		f.openLine = cmp.Or(f.openLine, f.Line)
+		f.openLine = cmp.Or(f.openLine, f.Line) // where the clause begins
 		if f.literals = append(f.literals, int32(n)); len(f.literals) > f.limits.Legs {
 			f.FailInput(uai.ErrLimit, "more than %d literals", f.limits.Legs)
 		}
@@ -191,12 +192,10 @@ func (f *reader) checkShown() {
 	}
 }
 
-// model returns the formula as a factor graph of the shown variables: their weights other than 1 and 1, then the
-// clauses.
+// model returns the formula as a factor graph of the shown variables: their weights other than 1 and 1, then the clauses.
 func (f *reader) model() *factorgraph.Model {
-	// variables and their weights
 	m := &factorgraph.Model{Domains: make([]int, len(f.shown))}
-	weights, positions := f.weightsByVariable(), make([]int, f.variables)
+	weights, positions := f.weightsByVariable(), make([]int, f.variables) // of the variables of the file, in the model
 	for v, n := range f.shown {
 		m.Domains[v] = 2
 		m.Names = append(m.Names, strconv.Itoa(int(n)))
@@ -206,10 +205,17 @@ func (f *reader) model() *factorgraph.Model {
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: t})
 		}
 	}
+	f.addClauses(m, positions)
+	return m
+}
 
-	// clauses
-	m.Lines = make([]int, len(m.Factors), len(m.Factors)+len(f.lines))
-	entries := int64(0) // of tables
+// addClauses adds a factor for each clause that does not always hold. positions has the position in the model of each variable of the file.
+// If the clauses are those of the file (f.lines is not nil), m.Lines becomes the line of each factor, 0 for a weight.
+func (f *reader) addClauses(m *factorgraph.Model, positions []int) {
+	if f.lines != nil {
+		m.Lines = make([]int, len(m.Factors), len(m.Factors)+len(f.lines))
+	}
+	entries := int64(0) // of all tables of clauses
 	for j, literals := range f.eachClause() {
 		clause, isTautology := distinctLiterals(literals)
 		if isTautology {
@@ -233,10 +239,6 @@ func (f *reader) model() *factorgraph.Model {
 			m.Lines = append(m.Lines, f.lines[j])
 		}
 	}
-	if f.lines == nil {
-		m.Lines = nil
-	}
-	return m
 }
 
 // eachClause yields the position and the literals of each clause, as the file has them.

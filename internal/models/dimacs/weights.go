@@ -28,7 +28,7 @@ func (f *reader) readComment() {
 		f.SkipLine()
 		return
 	}
-	words := f.RestOfLine(2)
+	words := f.RestOfLine(2) // at most two words, and more remain to be read
 	switch what := strings.Join(words, " "); {
 	case what == "p weight":
 		f.addWeightLine(f.RestOfLine(4))

@@ -28,7 +28,8 @@ func Write(w io.Writer, m *factorgraph.Model) error {
 	}
 	leading := leadingWeights(m)
 	for j, f := range m.Factors {
-		// weights, the first ones of their variable
+		// Weights, the first ones of their variable. A table of one variable with a single 0 could also be a clause of one literal: it is
+		// taken as weights only among the leading factors.
 		values, isClause := falsifyingValues(f.Table)
 		t, isDense := f.Table.(*tensor.Dense)
 		isFirstOfVariable := isDense && len(f.Scope) == 1 && weights[f.Scope[0]] == nil
@@ -114,7 +115,7 @@ func falsifyingValues(t tensor.Tensor) ([]int, bool) {
 	switch t := t.(type) {
 	case *tensor.Dense:
 		// a table with one 0, and 1 elsewhere
-		zero := slices.Index(t.Data, 0)
+		zero := slices.Index(t.Data, 0) // −1 if there is none: the values mean nothing then
 		for i, x := range t.Data {
 			if x != 1 && i != zero {
 				return nil, false
@@ -130,10 +131,10 @@ func falsifyingValues(t tensor.Tensor) ([]int, bool) {
 		// the tensor that factorgraph.Clause makes: guess the literals from its second term, and compare
 		values := make([]int, len(t.Shape))
 		for k, v := range t.Vectors {
-			if len(v) != 4 {
+			if len(v) != 4 { // two terms, two values
 				return nil, false
 			}
-			if v[3] == 1 {
+			if v[3] == 1 { // the second term has a 1 at the value that falsifies
 				values[k] = 1
 			}
 		}

@@ -33,7 +33,7 @@ type builder struct {
 	scopesAndShapes []int                // per factor, its scope, then its shape
 }
 
-// newBuilder returns a builder with memory for so many factors, entries of their tables and variables in their scopes.
+// newBuilder returns a builder with memory for the given numbers of factors, of entries of their tables, and of variables in their scopes.
 // It grows if more are added.
 func newBuilder(domains []int, factors, entries, scopes int) builder {
 	return builder{
@@ -57,13 +57,14 @@ func (b *builder) addTable(scope ...int) []float64 {
 	}
 	scopeAndShape, start := b.scopesAndShapes[first:], len(b.data)
 	if start+size <= cap(b.data) {
-		b.data = b.data[:start+size] // it is 0 already
+		b.data = b.data[:start+size] // memory that newBuilder has made, which is 0
 	} else {
 		b.data = append(b.data, make([]float64, size)...)
 	}
 	entries := b.data[start : start+size : start+size]
 	b.dense = append(b.dense, tensor.Dense{Shape: scopeAndShape[n : 2*n : 2*n], Data: entries})
-	b.factors = append(b.factors, factorgraph.Factor{Scope: scopeAndShape[:n:n], Table: &b.dense[len(b.dense)-1]})
+	table := &b.dense[len(b.dense)-1] // stays where it is, even if dense grows and moves
+	b.factors = append(b.factors, factorgraph.Factor{Scope: scopeAndShape[:n:n], Table: table})
 	return entries
 }
 

@@ -45,7 +45,7 @@ func Constraints(o ConstraintOptions) (*factorgraph.Model, error) {
 	}
 
 	// the assignment that is never forbidden
-	rng := rand.New(rand.NewPCG(o.Seed, 0x6373))
+	rng := rand.New(rand.NewPCG(o.Seed, 0x6373)) // "cs"
 	planted := make([]int, o.Variables)
 	for i := range planted {
 		planted[i] = rng.IntN(o.Domain)
@@ -62,7 +62,7 @@ func Constraints(o ConstraintOptions) (*factorgraph.Model, error) {
 		}
 		entries := b.addRandom(rng, o.Strength, scope...)
 		for _, index := range drawDistinct(rng, int(size)-1, min(zeros, int(size)-1)) {
-			if index >= kept { // drawn among all entries but kept
+			if index >= kept { // the numbers drawn are those of the entries without kept
 				index++
 			}
 			entries[index] = 0

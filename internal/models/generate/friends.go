@@ -43,9 +43,9 @@ const (
 )
 
 // Model returns the model over 2·People variables, smokes(x) = x and cancer(x) = People + x, value 1 for true.
-// A table per person has the first three formulas. The n(n−1) friendships are summed out: with odds f of each,
-// a pair of a smoker and a non-smoker has the factor 1 + f exp(−Peers), all others 1 + f, and of k smokers
-// there are k(n−k) such pairs, so that together they are one symmetric factor over all smokes(x),
+// A table per person has the formulas of smoking, of cancer, and of smoking as its cause. The n(n−1) friendships are summed out: with odds
+// f of each, a pair of a smoker and a non-smoker has the factor 1 + f exp(−Peers), and any other pair has 1 + f. If k people smoke, there
+// are k(n−k) pairs of a smoker and a non-smoker. So all pairs together are one symmetric factor over all smokes(x),
 //
 //	S_k = (1 + f)^{n(n−1) − k(n−k)} · (1 + f exp(−Peers))^{k(n−k)}
 //
@@ -121,7 +121,7 @@ func (o Friends) DrawEvidence(share float64, seed uint64) (factorgraph.Evidence,
 		return factorgraph.Evidence{}, fmt.Errorf("%w: a share of %v", ErrOptions, share)
 	}
 	const smokers, ill = 0.3, 0.2
-	rng := rand.New(rand.NewPCG(seed, 0x6673))
+	rng := rand.New(rand.NewPCG(seed, 0x6673)) // "fs"
 	var hard []factorgraph.Observation
 	observed := rng.Perm(o.People)[:int(share*float64(o.People))]
 	for i, x := range observed {

@@ -91,7 +91,7 @@ func Tree(n int, o Ising) (*factorgraph.Model, error) {
 	if n < 1 || n > maxSpins {
 		return nil, fmt.Errorf("%w: a tree of %d variables, 1 to %d are possible", ErrOptions, n, maxSpins)
 	}
-	rng := rand.New(rand.NewPCG(o.Seed, 0x7472))
+	rng := rand.New(rand.NewPCG(o.Seed, 0x7472)) // "tr"
 	edges := make([][2]int, n-1)
 	for k := range edges {
 		edges[k] = [2]int{rng.IntN(k + 1), k + 1}
@@ -107,8 +107,8 @@ func isingOnEdges(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 	if o.Domain != 0 {
 		return tablesOnEdges(n, edges, o)
 	}
-	rng := rand.New(rand.NewPCG(o.Seed, 0x6973))
-	b := newBuilder(slices.Repeat([]int{2}, n), n+len(edges), 2*n+4*len(edges), n+2*len(edges))
+	rng := rand.New(rand.NewPCG(o.Seed, 0x6973))                                                // "is"
+	b := newBuilder(slices.Repeat([]int{2}, n), n+len(edges), 2*n+4*len(edges), n+2*len(edges)) // factors, entries, variables in scopes
 	for i := range n {
 		b.addField(i, uniform(rng, weakField))
 	}
@@ -131,11 +131,11 @@ func tablesOnEdges(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 			ErrOptions, d, o.Attractive, maxDim)
 	}
 
-	entries := n*d + len(edges)*d*d // at most 1e7·64²
+	entries := n*d + len(edges)*d*d // at most 1e7·64², which an int holds
 	if entries > maxEntries {
 		return nil, fmt.Errorf("%w: tables of %d entries, at most %d", ErrOptions, entries, maxEntries)
 	}
-	rng := rand.New(rand.NewPCG(o.Seed, 0x7074))
+	rng := rand.New(rand.NewPCG(o.Seed, 0x7074)) // "pt"
 	b := newBuilder(slices.Repeat([]int{d}, n), n+len(edges), entries, n+2*len(edges))
 	for i := range n {
 		b.addRandom(rng, weakField, i)

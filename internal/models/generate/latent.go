@@ -183,11 +183,12 @@ func (o Latent) drawNoise(r *rand.Rand, scale float64) float64 {
 	return o.Noise / scale * r.NormFloat64()
 }
 
-// pairModel returns a model with a table for every pair of variables.
+// pairModel returns a model with a table for every pair of variables. ln of the table of i and j is Σ_k λ_k v_k(i, x) v_k(j, y) and, if the
+// pair is sparse or there is noise, a coupling of the two.
 func (o Latent) pairModel(p *Planted) (*factorgraph.Model, error) {
 	n, d := o.Variables, p.Domain
-	count := n * (n - 1) / 2
-	b := newBuilder(slices.Repeat([]int{d}, n), n+count, n*d+count*d*d, n+2*count)
+	pairs := n * (n - 1) / 2
+	b := newBuilder(slices.Repeat([]int{d}, n), n+pairs, n*d+pairs*d*d, n+2*pairs) // factors, entries, variables in scopes
 	if o.Field != 0 {
 		for i := range n {
 			h := b.addTable(i)
@@ -197,45 +198,50 @@ func (o Latent) pairModel(p *Planted) (*factorgraph.Model, error) {
 		}
 	}
 
-	// ln of a table is Σ_k λ_k v_k(i, x) v_k(j, y), and, if the pair is sparse or there is noise, a coupling of the two
-	sparse := map[[2]int]float64{}
+	sparse := map[[2]int]float64{} // couplings, by pair
 	for _, c := range p.Sparse {
 		sparse[[2]int{c.I, c.J}] = c.Coupling
 	}
 	r := newStream(o.Seed, "noise of "+o.Family)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			extra := sparse[[2]int{i, j}] + o.drawNoise(r, math.Sqrt(float64(n)))
-			table := b.addTable(i, j)
-			for entry := range table {
-				x, y := entry/d, entry%d // values of i and j
-				ln := 0.0
-				for k, lambda := range p.Lambda {
-					ln += lambda * p.Vectors[k][i*d+x] * p.Vectors[k][j*d+y]
-				}
-				switch {
-				case o.Family == "potts" && x == y:
-					ln += extra
-				case o.Family != "potts": // spins ±1
-					ln += extra * float64((2*x-1)*(2*y-1))
-				}
-				table[entry] = math.Exp(ln)
-			}
+			coupling := sparse[[2]int{i, j}] + o.drawNoise(r, math.Sqrt(float64(n)))
+			o.fillPair(b.addTable(i, j), p, i, j, coupling)
 		}
 	}
 	return b.model(), nil
 }
 
+// fillPair fills in the table of the variables i and j. Potts variables are coupled where their values are the same, spins by the product
+// of their values ±1.
+func (o Latent) fillPair(table []float64, p *Planted, i, j int, coupling float64) {
+	d := p.Domain
+	for entry := range table {
+		x, y := entry/d, entry%d // values of i and j
+		ln := 0.0
+		for k, lambda := range p.Lambda {
+			ln += lambda * p.Vectors[k][i*d+x] * p.Vectors[k][j*d+y]
+		}
+		switch {
+		case o.Family == "potts" && x == y:
+			ln += coupling
+		case o.Family != "potts": // values 0 and 1 are the spins −1 and 1
+			ln += coupling * float64((2*x-1)*(2*y-1))
+		}
+		table[entry] = math.Exp(ln)
+	}
+}
+
 // tripleModel returns a model with a table for every three spins.
 func (o Latent) tripleModel(p *Planted) (*factorgraph.Model, error) {
 	n := o.Variables
-	count := n * (n - 1) * (n - 2) / 6
-	b := newBuilder(slices.Repeat([]int{2}, n), n+count, 2*n+8*count, n+3*count)
+	triples := n * (n - 1) * (n - 2) / 6
+	b := newBuilder(slices.Repeat([]int{2}, n), n+triples, 2*n+8*triples, n+3*triples) // factors, entries, variables in scopes
 	for i := range n {
 		b.addField(i, p.Field[2*i+1])
 	}
 	r := newStream(o.Seed, "noise of "+o.Family)
-	groups := len(p.Vectors) // spin i is in group i % groups, and v(i, x) is its number there
+	groups := len(p.Vectors) // spin i is in group i % groups, and v(i, x) is its number there; a coupling depends on the three groups
 	v := func(i, x int) float64 { return p.Vectors[i%groups][2*i+x] }
 	for i := range n {
 		for j := i + 1; j < n; j++ {
@@ -254,7 +260,8 @@ func (o Latent) tripleModel(p *Planted) (*factorgraph.Model, error) {
 	return b.model(), nil
 }
 
-// setModel returns a model with a table for each set of spins.
+// setModel returns a model with a table for each set of spins: exp of a number that depends on how many spins are up (p.Counts), or a sum
+// of terms, one for each statistic k: Σ_k exp(λ_k Σ_i v_k(i, x_i)) over the spins i of the set. Each entry has its own noise.
 func (o Latent) setModel(p *Planted) (*factorgraph.Model, error) {
 	n, r := o.Variables, newStream(o.Seed, "noise of "+o.Family)
 	b := newSpins(n)
@@ -286,7 +293,7 @@ func (o Latent) setModel(p *Planted) (*factorgraph.Model, error) {
 func (o Latent) smokerModel(p *Planted) (*factorgraph.Model, error) {
 	n := o.Variables
 	pairs := n * (n - 1) / 2
-	b := newBuilder(slices.Repeat([]int{2}, 2*n+pairs), 3*n+2*pairs, 8*n+10*pairs, 4*n+4*pairs)
+	b := newBuilder(slices.Repeat([]int{2}, 2*n+pairs), 3*n+2*pairs, 8*n+10*pairs, 4*n+4*pairs) // factors, entries, variables in scopes
 
 	// persons: smokes of person i is variable 2i, and cancer is 2i + 1
 	for i := range 2 * n {
@@ -298,7 +305,7 @@ func (o Latent) smokerModel(p *Planted) (*factorgraph.Model, error) {
 
 	// friendships
 	r := newStream(o.Seed, "noise of "+o.Family)
-	friends := 2 * n
+	friends := 2 * n // the variable of the next pair
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			rule := p.Friends.Rule
@@ -309,7 +316,7 @@ func (o Latent) smokerModel(p *Planted) (*factorgraph.Model, error) {
 				return nil, fmt.Errorf("%w: no weight of the rule couples %d persons by %v", ErrOptions, n, o.Coupling)
 			}
 			b.addFactor([]int{friends}, 1, friendOdds)
-			b.addFactor([]int{2 * i, 2 * j, friends}, 1, 1, 1, rule, 1, rule, 1, 1)
+			b.addFactor([]int{2 * i, 2 * j, friends}, 1, 1, 1, rule, 1, rule, 1, 1) // rule: they are friends, and only one smokes
 			friends++
 		}
 	}
@@ -322,8 +329,8 @@ func ruleWeight(coupling float64) float64 {
 	return ((1+friendOdds)*math.Exp(-2*coupling) - 1) / friendOdds
 }
 
-// addStatistic appends a statistic of n spins with λ = coupling/n. v(i) is its value if spin i is 1; if the spin is −1,
-// it is −v(i).
+// addStatistic appends a statistic of n spins with λ = coupling/n: it couples every two spins i and j by λ times the product of its values
+// for them. v(i) is its value if spin i is 1; if the spin is −1, it is −v(i).
 func (p *Planted) addStatistic(n int, coupling float64, v func(i int) float64) {
 	vector := make([]float64, 2*n)
 	for i := range n {
@@ -349,7 +356,7 @@ func (p *Planted) plantSigned(o Latent, r *rand.Rand) error {
 	return nil
 }
 
-// plantRanked plants o.Rank statistics with v from ±1 and ±2, each λ of either sign.
+// plantRanked plants o.Rank statistics with v from ±1 and ±2, each λ of either sign and smaller by the mean of v².
 func (p *Planted) plantRanked(o Latent, r *rand.Rand) error {
 	const square = 2.5 // the mean of v²
 	for range max(1, o.Rank) {
@@ -396,8 +403,8 @@ func (p *Planted) plantPatterns(o Latent, r *rand.Rand) error {
 	return nil
 }
 
-// plantBlocks divides the variables into groups of neighbours with a statistic each, and joins the last two of each
-// group to the first two of the next.
+// plantBlocks divides the variables into groups of neighbours with a statistic each, which couples every two of the group, and joins the
+// last two of each group to the first two of the next.
 func (p *Planted) plantBlocks(o Latent, r *rand.Rand) error {
 	n, k := o.Variables, max(2, o.Rank)
 	if n < 2*k {
@@ -405,6 +412,7 @@ func (p *Planted) plantBlocks(o Latent, r *rand.Rand) error {
 	}
 	for g := range k {
 		start, end := n*g/k, n*(g+1)/k
+		// addStatistic divides by n: λ is the coupling divided by the size of the group
 		p.addStatistic(n, o.Coupling*float64(n)/float64(end-start), signsInside(r, func(i int) bool { return i >= start && i < end }))
 		for e := 1; e <= 2 && g+1 < k; e++ { // the pairs (end−1, end) and (end−2, end+1)
 			p.Sparse = append(p.Sparse, Coupled{end - e, end + e - 1, uniform(r, 1)})
@@ -424,15 +432,16 @@ func signsInside(r *rand.Rand, isInside func(i int) bool) func(i int) float64 {
 	}
 }
 
-// plantTriples divides the variables into groups, spin i into group i modulo their number, and draws a coupling for
-// every three groups.
+// plantTriples divides the variables into groups, spin i into group i modulo their number K, and draws a coupling for every three groups.
+// Each group has a statistic, the signs of its spins. With one group, the coupling is 2 Coupling/n², since a spin is in about n²/2 triples;
+// with more, couplings are uniform in ±2 K Coupling/n².
 func (p *Planted) plantTriples(o Latent, r *rand.Rand) error {
 	n, k := o.Variables, max(1, o.Rank)
 	if n < 3 || n > latentThrees {
 		return fmt.Errorf("%w: %d variables in threes, 3 to %d are possible", ErrOptions, n, latentThrees)
 	}
 	for g := range k {
-		p.addStatistic(n, 0, signsInside(r, func(i int) bool { return i%k == g }))
+		p.addStatistic(n, 0, signsInside(r, func(i int) bool { return i%k == g })) // λ = 0: Triples have the couplings
 	}
 	if k == 1 {
 		p.Triples = []float64{2 * o.Coupling / float64(n) / float64(n)}
@@ -444,15 +453,15 @@ func (p *Planted) plantTriples(o Latent, r *rand.Rand) error {
 	return nil
 }
 
-// plantSmokers plants the friendships and one statistic, in which smokes counts and cancer does not, and couples the
-// two variables of each person.
+// plantSmokers plants the friendships and one statistic, in which smokes counts and cancer does not, and couples the two variables of each
+// person. A friendship that is summed out couples the spins of two smokes by exp(Ln + λ x_i x_j), where λ is the coupling divided by n.
 func (p *Planted) plantSmokers(o Latent, r *rand.Rand) error {
 	n := o.Variables
 	if n > latentPeople {
 		return fmt.Errorf("%w: %d persons, 2 to %d are possible", ErrOptions, n, latentPeople)
 	}
-	j := o.Coupling / float64(n)
-	p.Friends = &Friendship{Odds: friendOdds, Rule: ruleWeight(j), Ln: math.Log(1+friendOdds) - j}
+	lambda := o.Coupling / float64(n)
+	p.Friends = &Friendship{Odds: friendOdds, Rule: ruleWeight(lambda), Ln: math.Log(1+friendOdds) - lambda}
 	p.addStatistic(2*n, 2*o.Coupling, func(i int) float64 { return float64(1 - i%2) })
 	for i := 0; i < 2*n; i += 2 {
 		p.Sparse = append(p.Sparse, Coupled{i, i + 1, uniform(r, 1)})
@@ -477,6 +486,7 @@ func (p *Planted) plantSets(o Latent, r *rand.Rand) error {
 		return nil
 	}
 	for range max(2, o.Rank) {
+		// addStatistic divides by n: λ is a quarter of the coupling
 		p.addStatistic(n, o.Coupling*float64(n)/4, func(int) float64 { return drawSign(r) })
 	}
 	return nil

@@ -74,7 +74,7 @@ func Random(o RandomOptions) (*factorgraph.Model, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	rng := rand.New(rand.NewPCG(o.Seed, 0x7266))
+	rng := rand.New(rand.NewPCG(o.Seed, 0x7266)) // "rf"
 	domains := make([]int, o.Variables)
 	for i := range domains {
 		domains[i] = o.MinDomain + rng.IntN(o.MaxDomain-o.MinDomain+1)
@@ -90,7 +90,7 @@ func Random(o RandomOptions) (*factorgraph.Model, error) {
 		entries += size
 	}
 
-	b := newBuilder(domains, len(scopes)/o.Arity, entries, len(scopes))
+	b := newBuilder(domains, len(scopes)/o.Arity, entries, len(scopes)) // factors, entries, variables in scopes
 	for scope := range slices.Chunk(scopes, o.Arity) {
 		b.addRandom(rng, o.Strength, scope...)
 	}

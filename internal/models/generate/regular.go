@@ -11,8 +11,8 @@ import (
 // drawRegularGraph returns a random simple graph in which all n vertices have the given degree; n·degree
 // is even and degree < n. Edges (i, j), i < j, in lexicographic order.
 //
-// Stubs are paired at random, a pair being refused if it would make a loop or a double edge, and the
-// graph restarted if nothing but such pairs is left.
+// Every vertex has as many stubs, ends of edges, as its degree. Stubs are paired at random. A pair is refused if it would make a loop or a
+// double edge, and the graph is begun again if nothing but such pairs is left.
 // Source: Steger and Wormald, Generating random regular graphs quickly (1999): close to uniform for
 // degree ≪ √n, expected O(n·degree²). A degree above (n−1)/2 is the complement of a smaller one.
 func drawRegularGraph(rng *rand.Rand, n, degree int) [][2]int {
@@ -46,7 +46,7 @@ func pairStubs(rng *rand.Rand, n, degree int) ([][2]int, bool) {
 		a, b := rng.IntN(len(stubs)), rng.IntN(len(stubs))
 		e := [2]int{min(stubs[a], stubs[b]), max(stubs[a], stubs[b])}
 		if e[0] == e[1] || taken[e] {
-			if refused++; refused > 100+len(stubs) && isStuck(stubs, taken) {
+			if refused++; refused > 100+len(stubs) && isStuck(stubs, taken) { // so many refusals are rare unless few stubs are left
 				return nil, false
 			}
 			continue

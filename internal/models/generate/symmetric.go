@@ -38,23 +38,14 @@ const (
 
 // Model returns the model. Cost: linear in the variables and the count vectors. Errors: ErrOptions.
 func (o Potts) Model() (*factorgraph.Model, error) {
-	// check the options
-	if o.Size < 1 || o.Values < 2 || o.Groups < 1 || o.Shared < 0 || o.Shared >= o.Size {
-		return nil, fmt.Errorf("%w: %d groups of %d variables of %d values that share %d", ErrOptions, o.Groups, o.Size, o.Values, o.Shared)
-	}
-	n := float64(o.Groups)*float64(o.Size-o.Shared) + float64(o.Shared)
-	if counts := math.Pow(float64(o.Size)+1, float64(o.Values-1)); n > mostCounted || counts > mostCounts {
-		return nil, fmt.Errorf("%w: %.0f variables and %.3g count vectors, at most %d and %d are possible", ErrOptions, n, counts,
-			mostCounted, mostCounts)
-	}
-	if !(o.Field >= 0 && o.Field <= mostFields && math.Abs(o.Coupling) <= mostCoupling) {
-		return nil, fmt.Errorf("%w: fields %v and coupling %v, at most %d and %d are possible", ErrOptions, o.Field, o.Coupling,
-			mostFields, mostCoupling)
+	n, err := o.variables()
+	if err != nil {
+		return nil, err
 	}
 
 	// the fields
-	m := &factorgraph.Model{Domains: make([]int, int(n))}
-	rng := rand.New(rand.NewPCG(o.Seed, 0x706f747473))
+	m := &factorgraph.Model{Domains: make([]int, n)}
+	rng := rand.New(rand.NewPCG(o.Seed, 0x706f747473)) // "potts"
 	for v := range m.Domains {
 		m.Domains[v] = o.Values
 		if o.Field == 0 {
@@ -68,7 +59,7 @@ func (o Potts) Model() (*factorgraph.Model, error) {
 			factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{o.Values}, Data: w}})
 	}
 
-	// the groups
+	// the groups: the next one begins where the variables that it does not share with its predecessor end
 	table, err := o.groupTable()
 	if err != nil {
 		return nil, err
@@ -83,13 +74,32 @@ func (o Potts) Model() (*factorgraph.Model, error) {
 	return m, nil
 }
 
+// variables returns the number of variables, or ErrOptions if the options are wrong. It computes in float64, where products of the options
+// do not overflow.
+func (o Potts) variables() (int, error) {
+	if o.Size < 1 || o.Values < 2 || o.Groups < 1 || o.Shared < 0 || o.Shared >= o.Size {
+		return 0, fmt.Errorf("%w: %d groups of %d variables of %d values that share %d", ErrOptions, o.Groups, o.Size, o.Values, o.Shared)
+	}
+	n := float64(o.Groups)*float64(o.Size-o.Shared) + float64(o.Shared)
+	counts := math.Pow(float64(o.Size)+1, float64(o.Values-1)) // entries of a group's table: see groupTable
+	if n > mostCounted || counts > mostCounts {
+		return 0, fmt.Errorf("%w: %.0f variables and %.3g count vectors, at most %d and %d are possible", ErrOptions, n, counts,
+			mostCounted, mostCounts)
+	}
+	if !(o.Field >= 0 && o.Field <= mostFields && math.Abs(o.Coupling) <= mostCoupling) {
+		return 0, fmt.Errorf("%w: fields %v and coupling %v, at most %d and %d are possible", ErrOptions, o.Field, o.Coupling,
+			mostFields, mostCoupling)
+	}
+	return int(n), nil
+}
+
 // groupTable returns the factor of a group, exp(Coupling/Size · Σ_a c_a²), by the counts c_a of the values.
 func (o Potts) groupTable() (*tensor.Symmetric, error) {
 	dims := make([]int, o.Size)
 	for k := range dims {
 		dims[k] = o.Values
 	}
-	levels, err := countspace.Identity(dims)
+	levels, err := countspace.Identity(dims) // each value is counted by itself
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
@@ -125,7 +135,7 @@ func Leaves(n int, seed uint64) (*factorgraph.Model, error) {
 
 	// the tree: the parent of variable v is (v−1)/2
 	m := &factorgraph.Model{Domains: make([]int, 2*n-1)}
-	rng := rand.New(rand.NewPCG(seed, 0x6c6561766573))
+	rng := rand.New(rand.NewPCG(seed, 0x6c6561766573)) // "leaves"
 	for v := range m.Domains {
 		m.Domains[v] = 2
 		if v == 0 {
@@ -150,7 +160,7 @@ func Leaves(n int, seed uint64) (*factorgraph.Model, error) {
 	}
 	scope := firstNumbers(n)
 	for k := range scope {
-		scope[k] += n - 1
+		scope[k] += n - 1 // the inner vertices come first
 	}
 	m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: s})
 	return m, nil

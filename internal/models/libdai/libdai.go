@@ -205,7 +205,7 @@ func (p *graph) model() (*factorgraph.Model, error) {
 		m.Domains = append(m.Domains, p.sizes[label])
 		m.Names = append(m.Names, strconv.Itoa(label))
 	}
-	if len(labels) == 0 || labels[len(labels)-1] == len(labels)-1 {
+	if len(labels) == 0 || labels[len(labels)-1] == len(labels)-1 { // they ascend, so the last one tells
 		m.Names = nil
 	}
 
@@ -329,8 +329,8 @@ func writeFactor(w *bufio.Writer, labels, scope []int, t *tensor.Dense) {
 	fmt.Fprintf(w, "\n%d\n", len(t.Data)-zeros)
 	for i, v := range t.Data {
 		if v != 0 {
-			line := append(strconv.AppendInt(w.AvailableBuffer(), int64(i), 10), ' ')
-			_, _ = w.Write(append(decimal.Append(line, v), '\n'))
+			line := append(strconv.AppendInt(w.AvailableBuffer(), int64(i), 10), ' ') // in the writer's own memory
+			_, _ = w.Write(append(decimal.Append(line, v), '\n'))                     // the error comes again with Flush
 		}
 	}
 }

@@ -75,7 +75,7 @@ func parseUtilities(text json.RawMessage, l *factorgraph.Labels, target int) (ro
 func parseUtilityRow(text json.RawMessage, l *factorgraph.Labels, target int) ([]float64, error) {
 	var list []decimal.Number
 	byValue := map[string]decimal.Number{}
-	listErr, objectErr := json.Unmarshal(text, &list), json.Unmarshal(text, &byValue)
+	listErr, objectErr := json.Unmarshal(text, &list), json.Unmarshal(text, &byValue) // the text is one of the two
 	switch {
 	case listErr == nil:
 		row := make([]float64, len(list))

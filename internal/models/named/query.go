@@ -32,46 +32,19 @@ type Query struct {
 	Believe     Values     `json:"believe,omitempty"`
 }
 
-// Queries returns q by positions. With an event there are two queries: the given evidence, and the same with the event, asked over the
-// first, whose position in the caller's list is position. Results repeat the label. Errors carry bad_input and begin with the field.
+// Queries returns q by positions. With an event there are two queries: one with the given evidence, and one with the event in addition. The
+// second is asked over the first (Over), so that its result has P(event | evidence); position is that of the first in the caller's list.
+// Results repeat the label. Errors carry bad_input and begin with the field.
 func (q *Query) Queries(l *factorgraph.Labels, label string, position int) ([]query.Query, error) {
-	evidence, err := q.Evidence.Evidence(l)
+	given, err := q.withoutEvent(l)
 	if err != nil {
-		return nil, fmt.Errorf("evidence: %w", err)
+		return nil, err
 	}
-	plain := query.Query{
-		Evidence: evidence, EvidenceFile: label, Marginals: q.Marginals, Gradients: q.Gradients,
-		MPE: q.MPE, Best: q.Best, Samples: q.Samples, Seed: q.Seed, Conflict: q.Conflict,
-	}
-	if plain.Joint, err = Variables(l, q.Joint); err != nil {
-		return nil, fmt.Errorf("joint: %w", err)
-	}
-	if plain.Targets, err = Variables(l, q.Targets); err != nil {
-		return nil, fmt.Errorf("targets: %w", err)
-	}
-	if q.Information != nil {
-		if plain.Information, _, err = q.Information.Question(l); err != nil {
-			return nil, fmt.Errorf("information: %w", err)
-		}
-	}
-	if q.Sensitivity != nil {
-		if plain.Sensitivity, err = q.Sensitivity.Target(l); err != nil {
-			return nil, fmt.Errorf("sensitivity: %w", err)
-		}
-	}
-	if plain.Map, err = Variables(l, q.Map); err != nil {
-		return nil, fmt.Errorf("map: %w", err)
-	}
-	if plain.Do, err = observations(l, q.Do); err != nil {
-		return nil, fmt.Errorf("do: %w", err)
-	}
-	if plain.Believe, err = beliefs(l, q.Believe); err != nil {
-		return nil, fmt.Errorf("believe: %w", err)
+	given.EvidenceFile = label
+	if q.Event == nil {
+		return []query.Query{given}, nil
 	}
 
-	if q.Event == nil {
-		return []query.Query{plain}, nil
-	}
 	if len(q.Event) == 0 {
 		return nil, errors.New("event: it says nothing")
 	}
@@ -83,9 +56,47 @@ func (q *Query) Queries(l *factorgraph.Labels, label string, position int) ([]qu
 		label += " event"
 	}
 	withEvent := query.Query{
-		Evidence: evidenceAndEvent, EvidenceFile: label, Over: position + 1, Do: plain.Do, Believe: plain.Believe,
+		Evidence: evidenceAndEvent, EvidenceFile: label, Over: position + 1, Do: given.Do, Believe: given.Believe,
 	}
-	return []query.Query{plain, withEvent}, nil
+	return []query.Query{given, withEvent}, nil
+}
+
+// withoutEvent returns all of q but its event by positions. Errors begin with the field.
+func (q *Query) withoutEvent(l *factorgraph.Labels) (p query.Query, err error) {
+	evidence, err := q.Evidence.Evidence(l)
+	if err != nil {
+		return p, fmt.Errorf("evidence: %w", err)
+	}
+	p = query.Query{
+		Evidence: evidence, Marginals: q.Marginals, Gradients: q.Gradients,
+		MPE: q.MPE, Best: q.Best, Samples: q.Samples, Seed: q.Seed, Conflict: q.Conflict,
+	}
+	if p.Joint, err = Variables(l, q.Joint); err != nil {
+		return p, fmt.Errorf("joint: %w", err)
+	}
+	if p.Targets, err = Variables(l, q.Targets); err != nil {
+		return p, fmt.Errorf("targets: %w", err)
+	}
+	if q.Information != nil {
+		if p.Information, _, err = q.Information.Question(l); err != nil { // without the names of the actions
+			return p, fmt.Errorf("information: %w", err)
+		}
+	}
+	if q.Sensitivity != nil {
+		if p.Sensitivity, err = q.Sensitivity.Target(l); err != nil {
+			return p, fmt.Errorf("sensitivity: %w", err)
+		}
+	}
+	if p.Map, err = Variables(l, q.Map); err != nil {
+		return p, fmt.Errorf("map: %w", err)
+	}
+	if p.Do, err = observations(l, q.Do); err != nil {
+		return p, fmt.Errorf("do: %w", err)
+	}
+	if p.Believe, err = beliefs(l, q.Believe); err != nil {
+		return p, fmt.Errorf("believe: %w", err)
+	}
+	return p, nil
 }
 
 // Pair is a value of a variable, whose probability depends on the numbers of the model, and how they vary.
@@ -102,7 +113,7 @@ func (p *Pair) Target(l *factorgraph.Labels) (*query.Sensitivity, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := statement{value: string(p.Value), isNumber: true}.observedValue(l, v)
+	x, err := statement{value: string(p.Value), isNumber: true}.observedValue(l, v) // isNumber: digits may be a position
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +136,7 @@ func Resolve(l *factorgraph.Labels, q *query.Query) (field string, err error) {
 		case len(list.names) == 0:
 			continue
 		case len(*list.positions) > 0:
-			return list.field, errTwice
+			return list.field, errTwice // by name and by position
 		}
 		if *list.positions, err = Variables(l, list.names); err != nil {
 			return list.field, err

@@ -66,26 +66,41 @@ func (a *neon) panel() {
 }
 
 // tile writes the loop over the panels of v for a number of rows: out[r, j] ← Σ_k s[r, k]·v[k, j] for the eight columns j of a panel, or
-// added to out. The sums of row r are in the registers 4r to 4r+3, row k of v in 24 to 27, and entries of s in 28 to 31 in turn.
+// added to out. The sums of row r are in the vector registers 4r to 4r+3, row k of v in 24 to 27, and entries of s in 28 to 31 in turn.
+// R1 and R2 point to the panel in out and v, and R3 is the number of panels that are left.
 func (a *neon) tile(rows int) {
 	name := fmt.Sprintf("rows%d", rows)
-	a.label(name)
-	a.instruct("CBZ", "R6", name+"zero")
-	a.instruct("MOVD", "R1", "R12")
-	for r := range rows {
-		a.instruct("VLD1", "(R12)", registerList(4*r, 4))
-		a.instruct("ADD", "R4", "R12")
+	eachRow := func(instruction string, operands func(r int) []string) {
+		a.instruct("MOVD", "R1", "R12")
+		for r := range rows {
+			a.instruct(instruction, operands(r)...)
+			a.instruct("ADD", "R4", "R12") // bytes between rows of out
+		}
 	}
+	a.label(name)
+	a.instruct("CBZ", "R6", name+"zero") // the argument add
+	eachRow("VLD1", func(r int) []string { return []string{"(R12)", registerList(4*r, 4)} })
 	a.instruct("B", name+"begin")
 	a.label(name + "zero")
 	a.clear(4 * rows)
 	a.label(name + "begin")
+	a.addTileTerms(rows, name)
+	eachRow("VST1", func(r int) []string { return []string{registerList(4*r, 4), "(R12)"} })
+	a.instruct("ADD", "$64", "R1") // eight entries of 8 bytes
+	a.instruct("ADD", "R5", "R2")  // bytes between panels of v
+	a.instruct("SUBS", "$1", "R3", "R3")
+	a.instruct("BNE", name)
+	a.instruct("RET")
+}
+
+// addTileTerms writes the loop over k of tile, which adds the products s[r, k]·v[k, j] to the sums. Labels begin with name.
+func (a *neon) addTileTerms(rows int, name string) {
 	a.instruct("MOVD", "16(R0)", "R8")  // s
-	a.instruct("MOVD", "24(R0)", "R9")  // at
+	a.instruct("MOVD", "24(R0)", "R9")  // places of the rows of v
 	a.instruct("MOVD", "40(R0)", "R10") // depth
 	a.label(name + "k")
 	a.instruct("MOVD.P", "8(R9)", "R7")
-	a.instruct("ADD", "R7<<3", "R2", "R11")
+	a.instruct("ADD", "R7<<3", "R2", "R11") // row k of v
 	a.instruct("VLD1", "(R11)", registerList(24, 4))
 	for r := range rows {
 		factor := 28 + r%4
@@ -94,19 +109,9 @@ func (a *neon) tile(rows int) {
 			a.instruct("VFMLA", register(24+i), register(factor), register(4*r+i))
 		}
 	}
-	a.instruct("ADD", "R13", "R8")
+	a.instruct("ADD", "R13", "R8") // bytes of s that are not read
 	a.instruct("SUBS", "$1", "R10", "R10")
 	a.instruct("BNE", name+"k")
-	a.instruct("MOVD", "R1", "R12")
-	for r := range rows {
-		a.instruct("VST1", registerList(4*r, 4), "(R12)")
-		a.instruct("ADD", "R4", "R12")
-	}
-	a.instruct("ADD", "$64", "R1")
-	a.instruct("ADD", "R5", "R2")
-	a.instruct("SUBS", "$1", "R3", "R3")
-	a.instruct("BNE", name)
-	a.instruct("RET")
 }
 
 // blend writes the functions of kernel.blend, without and with weights: sums of products of runs, eight entries of the runs at a time, then
@@ -130,22 +135,24 @@ func (a *neon) blend() {
 	}
 }
 
-// run writes the loop over the entries of a run, eight or one at a time, while there are as many. Inside is a loop over the terms; the sums
-// are in the first registers.
+// run writes the loop over the entries of a run, which takes eight entries at a time, or one, and ends when fewer are left. R1, R2 and R3
+// point into out, a and b; R4 is the number of entries that are left. The sums of eight entries are in the registers 0 to 3.
 func (a *neon) run(weighted bool, entries int) {
 	name := fmt.Sprintf("by%d", entries)
+	loadSums, storeSums := []string{"VLD1", "(R1)", registerList(0, 4)}, []string{"VST1", registerList(0, 4), "(R1)"}
+	addProducts := a.addEightProducts
+	if entries == 1 {
+		loadSums, storeSums = []string{"FMOVD", "(R1)", "F0"}, []string{"FMOVD", "F0", "(R1)"}
+		addProducts = a.addOneProduct
+	}
 	a.label(name)
 	a.instruct("CMP", fmt.Sprintf("$%d", entries), "R4")
 	a.instruct("BLT", name+"end")
-	a.instruct("CBZ", "R6", name+"zero")
-	if entries == 1 {
-		a.instruct("FMOVD", "(R1)", "F0")
-	} else {
-		a.instruct("VLD1", "(R1)", registerList(0, 4))
-	}
+	a.instruct("CBZ", "R6", name+"zero") // the argument add
+	a.instruct(loadSums[0], loadSums[1:]...)
 	a.instruct("B", name+"begin")
 	a.label(name + "zero")
-	a.clear((entries + 1) / 2)
+	a.clear((entries + 1) / 2) // two entries a register
 	a.label(name + "begin")
 	a.instruct("MOVD", "24(R0)", "R7")  // places in a
 	a.instruct("MOVD", "32(R0)", "R8")  // places in b
@@ -154,22 +161,14 @@ func (a *neon) run(weighted bool, entries int) {
 	a.label(name + "k")
 	a.instruct("MOVD.P", "8(R7)", "R11")
 	a.instruct("MOVD.P", "8(R8)", "R12")
-	a.instruct("ADD", "R11<<3", "R2", "R11")
-	a.instruct("ADD", "R12<<3", "R3", "R12")
-	if entries == 1 {
-		a.addOneProduct(weighted)
-	} else {
-		a.addEightProducts(weighted)
-	}
+	a.instruct("ADD", "R11<<3", "R2", "R11") // the entries of a
+	a.instruct("ADD", "R12<<3", "R3", "R12") // and of b
+	addProducts(weighted)
 	a.instruct("SUBS", "$1", "R10", "R10")
 	a.instruct("BNE", name+"k")
-	if entries == 1 {
-		a.instruct("FMOVD", "F0", "(R1)")
-	} else {
-		a.instruct("VST1", registerList(0, 4), "(R1)")
-	}
-	for _, r := range []string{"R1", "R2", "R3"} {
-		a.instruct("ADD", fmt.Sprintf("$%d", 8*entries), r)
+	a.instruct(storeSums[0], storeSums[1:]...)
+	for _, pointer := range []string{"R1", "R2", "R3"} {
+		a.instruct("ADD", fmt.Sprintf("$%d", 8*entries), pointer)
 	}
 	a.instruct("SUB", fmt.Sprintf("$%d", entries), "R4")
 	a.instruct("B", name)
@@ -209,14 +208,15 @@ func (a *neon) multiply(target, factor int) {
 	a.instruct("WORD", fmt.Sprintf("$0x%08x // FMUL V%d.2D, V%d.2D, V%d.2D", word, target, target, factor))
 }
 
-// dot writes the function of kernel.dot: 32 sums of products, each over every 32nd entry.
+// dot writes the function of kernel.dot: 32 sums of products, each over every 32nd entry. The sums are in the registers 0 to 15. For
+// eight entries at a time, those of a are in 16 to 19, and those of b in 20 to 23.
 func (a *neon) dot() {
 	a.function("dotNEON", "func dotNEON(a *dotArgs)")
 	a.instruct("MOVD", "a+0(FP)", "R0")
-	a.instruct("MOVD", "0(R0)", "R1")
-	a.instruct("MOVD", "8(R0)", "R2")
-	a.instruct("MOVD", "16(R0)", "R3")
-	a.instruct("MOVD", "24(R0)", "R4")
+	a.instruct("MOVD", "0(R0)", "R1")  // a
+	a.instruct("MOVD", "8(R0)", "R2")  // b
+	a.instruct("MOVD", "16(R0)", "R3") // blocks of 32 entries
+	a.instruct("MOVD", "24(R0)", "R4") // sums
 	a.clear(16)
 	a.label("next")
 	for i := range 4 {
@@ -234,12 +234,14 @@ func (a *neon) dot() {
 	a.instruct("RET")
 }
 
-// batch writes the function of kernel.batch: the products of two rows and two columns, for eight matrices at a time.
+// batch writes the function of kernel.batch: the products of two rows and two columns, for blocks of eight matrices that lie side by
+// side. The sums of the four pairs of a row and a column are in the registers 0 to 15, four registers each. The entries of the two rows
+// are in 16 to 23, those of the two columns in 24 to 31.
 func (a *neon) batch() {
 	a.function("batchNEON", "func batchNEON(a *batchArgs)")
 	a.instruct("MOVD", "a+0(FP)", "R0")
 	for i := range 4 {
-		a.instruct("MOVD", memory(8*i, "R0"), fmt.Sprintf("R%d", 1+i))    // two rows and two columns of out
+		a.instruct("MOVD", memory(8*i, "R0"), fmt.Sprintf("R%d", 1+i))    // out, of the four pairs
 		a.instruct("MOVD", memory(32+8*i, "R0"), fmt.Sprintf("R%d", 5+i)) // two rows of a, two columns of b
 	}
 	a.instruct("MOVD", "88(R0)", "R9") // blocks
@@ -251,20 +253,21 @@ func (a *neon) batch() {
 	a.label("k")
 	a.instruct("MOVD.P", "8(R10)", "R13")
 	a.instruct("MOVD.P", "8(R11)", "R14")
-	for side := range 4 {
-		a.instruct("ADD", fmt.Sprintf("R%d<<3", 13+side/2), fmt.Sprintf("R%d", 5+side), "R15")
-		a.instruct("VLD1", "(R15)", registerList(16+4*side, 4))
+	for operand := range 4 { // two rows at R13, two columns at R14
+		a.instruct("ADD", fmt.Sprintf("R%d<<3", 13+operand/2), fmt.Sprintf("R%d", 5+operand), "R15")
+		a.instruct("VLD1", "(R15)", registerList(16+4*operand, 4))
 	}
-	for tile := range 4 {
+	for pair := range 4 {
+		row, column := 16+4*(pair/2), 24+4*(pair%2)
 		for i := range 4 {
-			a.instruct("VFMLA", register(24+4*(tile%2)+i), register(16+4*(tile/2)+i), register(4*tile+i))
+			a.instruct("VFMLA", register(column+i), register(row+i), register(4*pair+i))
 		}
 	}
 	a.instruct("SUBS", "$1", "R12", "R12")
 	a.instruct("BNE", "k")
-	for tile := range 4 {
-		a.instruct("VST1.P", registerList(4*tile, 4), fmt.Sprintf("64(R%d)", 1+tile))
-		a.instruct("ADD", "$64", fmt.Sprintf("R%d", 5+tile))
+	for i := range 4 { // the next eight matrices: 64 bytes further
+		a.instruct("VST1.P", registerList(4*i, 4), fmt.Sprintf("64(R%d)", 1+i))
+		a.instruct("ADD", "$64", fmt.Sprintf("R%d", 5+i))
 	}
 	a.instruct("SUBS", "$1", "R9", "R9")
 	a.instruct("BNE", "next")
@@ -275,10 +278,10 @@ func (a *neon) batch() {
 func (a *neon) transpose() {
 	a.function("transposeNEON", "func transposeNEON(a *transposeArgs)")
 	a.instruct("MOVD", "a+0(FP)", "R0")
-	a.instruct("MOVD", "0(R0)", "R1")  // to
-	a.instruct("MOVD", "8(R0)", "R2")  // from
-	a.instruct("MOVD", "16(R0)", "R3") // where
-	a.instruct("MOVD", "24(R0)", "R4") // at
+	a.instruct("MOVD", "0(R0)", "R1")  // output
+	a.instruct("MOVD", "8(R0)", "R2")  // input
+	a.instruct("MOVD", "16(R0)", "R3") // targets
+	a.instruct("MOVD", "24(R0)", "R4") // sources
 	a.instruct("MOVD", "32(R0)", "R5") // tiles
 	for i := range 4 {
 		row, column := fmt.Sprintf("R%d", 6+i), fmt.Sprintf("R%d", 10+i)
@@ -294,10 +297,10 @@ func (a *neon) transpose() {
 		a.instruct("ADD", fmt.Sprintf("R14<<3, R%d", 10+i), "R16")
 		a.instruct("VLD1", "(R16)", registerList(2*i, 2))
 	}
-	for i := range 4 {
-		row := 8 + 2*i
-		for half := range 2 { // of columns 0 and 1, 2 and 3
-			zip := []string{"VZIP1", "VZIP2"}[i%2]
+	for i := range 4 { // row i has entry i of each column, which is in register i/2 of the two of that column
+		row := 8 + 2*i                         // the first of its two registers
+		zip := []string{"VZIP1", "VZIP2"}[i%2] // takes the first or the second entries of two registers
+		for half := range 2 {                  // of columns 0 and 1, 2 and 3
 			a.instruct(zip, register(4*half+2+i/2), register(4*half+i/2), register(row+half))
 		}
 		a.instruct("ADD", fmt.Sprintf("R15<<3, R%d", 6+i), "R16")
@@ -312,10 +315,10 @@ func (a *neon) transpose() {
 func (a *neon) scatter() {
 	a.function("scatterNEON", "func scatterNEON(a *scatterArgs)")
 	a.instruct("MOVD", "a+0(FP)", "R0")
-	a.instruct("MOVD", "0(R0)", "R1")  // to
-	a.instruct("MOVD", "8(R0)", "R2")  // from
-	a.instruct("MOVD", "16(R0)", "R3") // where
-	a.instruct("MOVD", "24(R0)", "R4") // at
+	a.instruct("MOVD", "0(R0)", "R1")  // output
+	a.instruct("MOVD", "8(R0)", "R2")  // input
+	a.instruct("MOVD", "16(R0)", "R3") // targets
+	a.instruct("MOVD", "24(R0)", "R4") // sources
 	a.instruct("MOVD", "32(R0)", "R5") // lines
 	for i := range 8 {
 		place := fmt.Sprintf("R%d", 6+i)
