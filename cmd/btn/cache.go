@@ -105,23 +105,21 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
 
-	// the head of the table
-	out, w := json.NewEncoder(t.Out), tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
+	// a line for each entry
+	out, w := json.NewEncoder(t.Out), tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0) // --json writes to out, a table to w
 	if !c.JSON {
 		if c.Circuits {
 			fmt.Fprint(w, "EDGES\tIN MEMORY\t")
 		}
 		fmt.Fprintln(w, "SIZE\tEXPIRES IN\tIDLE\tKEY")
 	}
-
-	// the entries
 	count, bytes := map[string]int{}, map[string]int64{} // by kind
 	for _, e := range entries {
 		count[e.Kind]++
 		bytes[e.Kind] += e.Bytes
 		line := newEntry(e)
 		if c.Circuits {
-			if e.Kind != "decomposition" && e.Kind != "circuit" {
+			if e.Kind != "decomposition" && e.Kind != "circuit" { // the kinds of entries that may hold a circuit
 				continue
 			}
 			e, line, err = readEntry(ctx, store, e.Key)
@@ -129,7 +127,7 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 				return ctx.Err()
 			}
 			if err != nil || line.Holds == nil || line.Holds.Circuit == nil {
-				continue
+				continue // it is gone, broken, stored elsewhere, or no circuit
 			}
 		}
 		if c.JSON {
@@ -147,7 +145,7 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 
 	// the sums
 	if err := w.Flush(); err != nil || c.JSON || c.Circuits {
-		return fault.Wrap(fault.Infrastructure, err)
+		return fault.Wrap(fault.Infrastructure, err) // nil if err is nil
 	}
 	for _, kind := range slices.Sorted(maps.Keys(count)) {
 		fmt.Fprintf(t.Err, "%s: %d, %s\n", kind, count[kind], config.FormatBytes(float64(bytes[kind])))

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/cases"
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -77,31 +78,13 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	}
 
 	// the query of every row
-	request, err := c.newRequest(c.AsNATS.Job(console.NewJob(time.Now())), model, c.settings())
+	sweep, graph, err := c.newSweep(model, labels, targets)
 	if err != nil {
-		return err
-	}
-	request.DeadlineMS = milliseconds(c.Deadline)
-	graph, err := wire.NewGraph(model)
-	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
-	}
-	_, digest, err := wire.EncodeGraph(graph)
-	if err != nil {
-		return err
-	}
-	sweep := &cases.Sweep{
-		Request: request, Model: digest, Domains: model.Domains, Labels: labels, Targets: targets, CellsAreBeliefs: c.Soft == "belief",
-	}
-	if err := addSuppositions(labels, c.Do, c.Believe, &sweep.Suppositions); err != nil {
-		return err
-	}
-	if err := checkQueries(model, []query.Query{sweep.Suppositions}, false); err != nil {
 		return err
 	}
 
 	// the output
-	var journal *cases.Journal
+	var journal *cases.Journal // nil: the rows go to standard output
 	if c.Output != "" {
 		if journal, err = cases.OpenJournal(c.Output, sweep.Digest(rows)); err != nil {
 			return err
@@ -109,13 +92,13 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		defer journal.Close()
 	}
 
-	// the workers, which have the model by its digest
+	// the workers, and the model on their server, where the jobs name it by its digest
 	ctx, remote, closeRemote, err := c.connectToSweep(ctx, t, common, c.Memory)
 	if err != nil {
 		return err
 	}
 	defer closeRemote()
-	if request.ModelDigest == "" {
+	if sweep.Request.ModelDigest == "" { // the model came from a file: the server has to get it
 		if sweep.Request.ModelDigest, err = remote.PutModel(ctx, graph); err != nil {
 			return err
 		}
@@ -137,6 +120,30 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	}
 	fmt.Fprintf(t.Err, "btn: %s\n", progress.summary(done))
 	return nil
+}
+
+// newSweep returns the sweep: what all its jobs ask, without the workers and the progress. It also returns the model in its wire format.
+func (c *casesCmd) newSweep(model *factorgraph.Model, labels *factorgraph.Labels, targets []int) (*cases.Sweep, *wire.Graph, error) {
+	request, err := c.newRequest(c.AsNATS.Job(console.NewJob(time.Now())), model, c.settings())
+	if err != nil {
+		return nil, nil, err
+	}
+	request.DeadlineMS = milliseconds(c.Deadline)
+	graph, err := wire.NewGraph(model)
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.BadInput, err)
+	}
+	_, digest, err := wire.EncodeGraph(graph)
+	if err != nil {
+		return nil, nil, err
+	}
+	sweep := &cases.Sweep{
+		Request: request, Model: digest, Domains: model.Domains, Labels: labels, Targets: targets, CellsAreBeliefs: c.Soft == "belief",
+	}
+	if err := addSuppositions(labels, c.Do, c.Believe, &sweep.Suppositions); err != nil {
+		return nil, nil, err
+	}
+	return sweep, graph, checkQueries(model, []query.Query{sweep.Suppositions}, false)
 }
 
 // sweepProgress shows the progress of a sweep: a bar on a terminal, else a line every ten seconds.

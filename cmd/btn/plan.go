@@ -229,13 +229,35 @@ func (c *planCmd) priceExact(
 	}
 
 	// its price, or why it has none
-	assignment := assignments[0]
-	switch {
-	case assignment.Error != nil && assignment.Error.Code != fault.OverBudget:
+	assignment := assignments[0] // of the only demand
+	if assignment.Error != nil && assignment.Error.Code != fault.OverBudget {
 		return fault.New(assignment.Error.Code, "%s", assignment.Error.Message)
+	}
+	f.setExact(&assignment, settings)
+
+	// the effect of simplification, if a contraction tree follows it
+	class := btn.ClassElimination
+	if f.Exact != nil {
+		class = assignment.Plan.Estimates[0].Parts[0].Class()
+	}
+	if class != btn.ClassElimination && class != btn.ClassJunction {
+		plannedNet, plannedDemand := stage.PlannedNetwork(net, demand, &assignment, nil)
+		f.Simplified, err = runUntil(ctx, until.Add(c.lateness()), func(ctx context.Context) (string, error) {
+			return describeSimplified(ctx, plannedNet, plannedDemand)
+		})
+		if err != nil && !errors.Is(err, errSlow) { // if it is slow, the forecast does without it
+			return err
+		}
+	}
+	return nil
+}
+
+// setExact sets what the exact way costs by an assignment, whose error may be over budget alone: then it has no price.
+func (f *forecast) setExact(assignment *btn.Assignment, settings query.Settings) {
+	switch {
 	case assignment.Error != nil:
 		f.Why = assignment.Error.Message
-	case assignment.Cost == nil:
+	case assignment.Cost == nil: // a closed form is a sum of components, and needs no contraction that has a cost
 		f.ClosedForm = assignment.Plan.PartCount()
 		f.Components, f.Fits = f.ClosedForm, true
 		f.Why = fmt.Sprintf("the base tensor has a closed form of %s", countText(float64(f.ClosedForm), "component"))
@@ -251,22 +273,6 @@ func (c *planCmd) priceExact(
 			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", assignment.Cost.Flops, proposal.AutoFlopLimit(settings))
 		}
 	}
-
-	// the effect of simplification, if a contraction tree follows it
-	class := btn.ClassElimination
-	if f.Exact != nil {
-		class = assignment.Plan.Estimates[0].Parts[0].Class()
-	}
-	if class != btn.ClassElimination && class != btn.ClassJunction {
-		plannedNet, plannedDemand := stage.PlannedNetwork(net, demand, &assignment, nil)
-		f.Simplified, err = runUntil(ctx, until.Add(c.lateness()), func(ctx context.Context) (string, error) {
-			return describeSimplified(ctx, plannedNet, plannedDemand)
-		})
-		if err != nil && !errors.Is(err, errSlow) {
-			return err
-		}
-	}
-	return nil
 }
 
 // priceChoice fills the method and the cost to which the settings lead, unless that is the exact way.

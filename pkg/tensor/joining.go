@@ -94,8 +94,9 @@ func (j joining) variables(b, a int) (y, z int) {
 	return b - 1, j.core.D - 1 + a - 1
 }
 
-// legPoly returns the polynomial of one leg, Σ_x Σ_a r[x] w[x,a] y_λ(x) z_a over its values x and the weight levels a. y_b stands for a
-// leg at core level b, z_a for one at weight level a; of both only the variables that the joining carries are there. A nil r is all ones.
+// legPoly returns the polynomial of one leg, Σ_x Σ_a r[x] w[x,a] y_λ(x) z_a over its values x and the weight levels a, where λ(x) is the core
+// level of x. y_b stands for a leg at core level b, z_a for one at weight level a, and a variable that the joining does not carry is 1. A
+// nil r is all ones.
 func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 	// sums[b, a] = Σ over the values x at core level b of r[x] w[x, a]
 	sums := make([]scaled.Number, j.core.D*j.d)
@@ -111,17 +112,14 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 		sums[position] = sums[position].Add(v)
 	}
 
-	// The box: a variable that occurs has degree 1.
+	// The box, which has the exponents 0 and 1 of each variable that occurs, and the exponent 0 of each other one.
 	shape := filled(j.vars(), 1)
 	for i, v := range sums {
 		if v.IsZero() {
 			continue
 		}
-		y, z := j.variables(i/j.d, i%j.d)
-		for _, variable := range [2]int{y, z} {
-			if variable >= 0 {
-				shape[variable] = 2
-			}
+		for _, variable := range j.multipliers(i/j.d, i%j.d) {
+			shape[variable] = 2
 		}
 	}
 
@@ -131,16 +129,24 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 		if v.IsZero() {
 			continue
 		}
-		y, z := j.variables(i/j.d, i%j.d)
 		position := 0
-		for _, variable := range [2]int{y, z} {
-			if variable >= 0 {
-				position += stride[variable]
-			}
+		for _, variable := range j.multipliers(i/j.d, i%j.d) {
+			position += stride[variable]
 		}
 		addAt(p, position, v)
 	}
 	return p
+}
+
+// multipliers returns the variables, none to two, that a leg at core level b and weight level a multiplies its monomial by.
+func (j joining) multipliers(b, a int) (list []int) {
+	y, z := j.variables(b, a)
+	for _, variable := range [2]int{y, z} {
+		if variable >= 0 {
+			list = append(list, variable)
+		}
+	}
+	return list
 }
 
 // box returns the box of the product over all legs: its side for a variable is one more than the number of legs that have it. It returns

@@ -12,11 +12,11 @@ import (
 // from roots good to 1e-10 two reach rounding.
 const polishSteps = 2
 
-// polish returns the nodes after polishSteps Gauss–Newton steps to the least squares fit s_c ≈ Σ_i weights_i a_i^{n−c} b_i^c, in which
-// nodes and weights move together. Nodes whose ratio b/a is 0, ±1 or infinite stay where they are. ok is false if a step cannot be solved
-// for.
+// polish returns the nodes (a_i, b_i) after polishSteps Gauss–Newton steps to the least squares fit s_c ≈ Σ_i weights_i a_i^{n−c} b_i^c, in
+// which nodes and weights move together. Of a node one coordinate is 1, and only the other one moves. Nodes whose ratio b/a is 0, ±1 or
+// infinite stay where they are. ok is false if a step cannot be solved for. Neither nodes nor weights are changed in place.
 //
-// The roots of a recurrence that was found from nearly parallel rows have lost digits that the values still have.
+// It is for nodes that are roots of a recurrence: found from nearly parallel rows, they have lost digits that the values s still have.
 func polish(s []float64, nodes []node, weights []float64) (polished []node, ok bool) {
 	nodes = append([]node(nil), nodes...)
 	weights = append([]float64(nil), weights...)
@@ -29,9 +29,9 @@ func polish(s []float64, nodes []node, weights []float64) (polished []node, ok b
 			}
 		}
 
-		columns := len(nodes) + len(moving)
+		columns := len(nodes) + len(moving) // a weight of each node, and the coordinate of each moving one
 		isUnderdetermined := columns > len(s)
-		if len(moving) == 0 || isUnderdetermined {
+		if len(moving) == 0 || isUnderdetermined { // nothing moves, or the values do not say where
 			return nodes, true
 		}
 

@@ -26,7 +26,7 @@ func ExpSquare(lambda float64, v [][]float64) (*CP, error) {
 	}
 
 	// The range of √λ s, and with it the terms.
-	root, values := math.Sqrt(lambda), 0
+	root, values := math.Sqrt(lambda), 0 // values is the number of values of all positions, which each term has a number for
 	low, high := 0.0, 0.0
 	for l, row := range v {
 		smallest, largest := math.Inf(1), math.Inf(-1)
@@ -39,10 +39,10 @@ func ExpSquare(lambda float64, v [][]float64) (*CP, error) {
 		}
 		low, high, values = low+root*smallest, high+root*largest, values+len(row)
 	}
-	const step, reach = 0.72, 8.8
+	const step, reach = 0.72, 8.8 // h, and how far beyond the range of √λ s a y counts; lemma λ > 0 has the errors of both
 	first, last := math.Floor((low-reach)/step), math.Ceil((high+reach)/step)
 	terms := last - first + 1
-	if !(terms*float64(values) <= MostStatistic) {
+	if !(terms*float64(values) <= MostStatistic) { // also if terms is NaN, as the range of √λ s has left float64
 		return nil, fault.New(fault.OverBudget, "tensor: a low-rank factor of %.3g terms over %d values, %d numbers at most",
 			terms, values, MostStatistic)
 	}

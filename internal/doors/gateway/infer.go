@@ -85,7 +85,7 @@ func (g *Gateway) postInfer(c *call) error {
 	// wait for its answer
 	patience := g.limits.Patience
 	if deadline > 0 && deadline < patience.Milliseconds() {
-		patience = min(patience, time.Duration(deadline)*time.Millisecond+time.Second)
+		patience = min(patience, time.Duration(deadline)*time.Millisecond+time.Second) // a second for the answer to come
 	}
 	waitCtx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -93,7 +93,7 @@ func (g *Gateway) postInfer(c *call) error {
 	switch {
 	case err == nil:
 		return c.writeAnswer(answer)
-	case lossOf(ctx) != nil:
+	case lossOf(ctx) != nil: // the gateway has lost its connection to NATS
 		return infrastructure("%w; the job goes on: GET /v1/jobs/%s has its answer when it is back", lossOf(ctx), job)
 	case ctx.Err() != nil && !options.isIDGiven:
 		// the client went away, and nobody knows the job's id: nobody will ask for its answer
@@ -102,7 +102,7 @@ func (g *Gateway) postInfer(c *call) error {
 		return errors.Join(ctx.Err(), tenantClient.Cancel(cancelCtx, job, "the client went away"))
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case waitCtx.Err() != nil:
+	case waitCtx.Err() != nil: // the patience has ended
 		info := infoOf(fault.New(fault.Deadline, "no answer within %s; the job goes on: GET /v1/jobs/%s has its answer", patience, job))
 		return c.writeJSON(http.StatusGatewayTimeout, Answer{
 			Job: job, Digest: digest, Status: StatusPending, Error: &info, Results: []query.Result{},
