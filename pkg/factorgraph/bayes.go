@@ -72,8 +72,8 @@ func (m *Model) wrongRow() (text string, tables int, hasParents bool) {
 
 // nodes returns nodes[j], the position in factor j's scope of the variable whose table the factor is. It returns nil if the scopes do not
 // tell. If no two scopes end with the same variable, each node is the last of its scope. Otherwise factors are matched one after the other:
-// a factor whose scope has one variable without a table is the table of that variable. If every variable has one table and none is its own
-// ancestor, this reaches all factors, in one way only. Time linear in the scopes.
+// if all variables of a scope but one have a table already, the factor is the table of that one. If every variable has one table and none is
+// its own ancestor, this reaches all factors, and gives them the same nodes in any order. Time linear in the scopes.
 func (m *Model) nodes() []int {
 	if len(m.Factors) != len(m.Domains) {
 		return nil
@@ -94,7 +94,7 @@ func (m *Model) nodes() []int {
 	}
 	nodes := make([]int, len(m.Factors))
 	hasTable := make([]bool, len(m.Domains))
-	for k := 0; k < len(ready); k++ {
+	for k := 0; k < len(ready); k++ { // ready grows
 		scope := m.Factors[ready[k]].Scope
 		mode := slices.IndexFunc(scope, func(v int) bool { return !hasTable[v] })
 		if mode < 0 {

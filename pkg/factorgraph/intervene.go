@@ -18,7 +18,7 @@ const maxSwitched = 1 << 26
 // S, which are not used, it has values[0]. Errors: m is no Bayesian network (bad_input); the table of v is of a form that has no switch, or
 // too large with one (unsupported). Linear time in the table that is made.
 func (m *Model) AddSwitch(v int, values []int, size int, isLeft bool) error {
-	j, mode, err := m.tableOf(v)
+	j, mode, err := m.tableOf(v) // the factor that is its table, and its mode there
 	if err != nil {
 		return err
 	}
@@ -47,15 +47,22 @@ func (m *Model) AddSwitch(v int, values []int, size int, isLeft bool) error {
 	default:
 		return fault.New(fault.Unsupported, "do: %s has a factor that is no table", m.variableName(v))
 	}
+	// the switch: a new first variable of the table, and its own uniform table
 	s := len(m.Domains)
 	m.Domains = append(m.Domains, size)
 	m.Factors[j] = Factor{Scope: slices.Concat([]int{s}, f.Scope), Table: table}
 	prior := slices.Repeat([]float64{1 / float64(size)}, size)
 	m.Factors = append(m.Factors, Factor{Scope: []int{s}, Table: &tensor.Dense{Shape: []int{size}, Data: prior}})
+	m.describeSwitch(v)
+	return nil
+}
+
+// describeSwitch gives the lists that describe variables and factors an entry for the last variable and factor, a switch to v.
+func (m *Model) describeSwitch(v int) {
 	if m.Names != nil {
 		name := "do(" + m.Names[v] + ")"
 		if m.Names[v] == "" || slices.Contains(m.Names, name) {
-			name = ""
+			name = "" // v has no name, or another variable has the switch's
 		}
 		m.Names = append(m.Names, name)
 	}
@@ -67,9 +74,8 @@ func (m *Model) AddSwitch(v int, values []int, size int, isLeft bool) error {
 	}
 	m.Layout = nil // the switch is nowhere in the drawing
 	if m.Lines != nil {
-		m.Lines = append(m.Lines, 0)
+		m.Lines = append(m.Lines, 0) // its table is on no line of a file
 	}
-	return nil
 }
 
 // tooLarge returns the error for a table of v that has too many numbers with a switch.

@@ -226,8 +226,8 @@ func isConditional(t tensor.Tensor) bool {
 // maxOperations bounds the work of isConditionalCP, in entries times terms.
 const maxOperations = 1 << 20
 
-// isConditionalCP is isConditional for a CP factor: it sums the last mode out of each term, and adds up the terms at each entry that is
-// left. Modes on which no term depends are left at value 0. The result is false if that takes more than maxOperations.
+// isConditionalCP is isConditional for a CP factor: it sums the last mode out of each term, and adds up the terms at each combination of the
+// values of the other modes. Of a mode on which no term depends value 0 is enough. The result is false if that takes more than maxOperations.
 func isConditionalCP(t *tensor.CP) bool {
 	last := len(t.Shape) - 1
 	if t.Vectors[last] == nil && len(t.Weights) != t.Shape[last] {

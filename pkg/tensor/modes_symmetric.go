@@ -36,7 +36,8 @@ func (t *SymmetryCP) applyCommon(
 		}
 	}
 
-	// The result has a level for each value.
+	// The result has a level for each value, and a coefficient for each count vector of the values. To transform them takes about the third
+	// power of their number.
 	if levels, err = countspace.Identity(t.Shape); err != nil {
 		return nil, levels, false, nil // more levels than a count space has
 	}

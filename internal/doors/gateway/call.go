@@ -114,7 +114,7 @@ func (g *Gateway) guarded(r route) http.Handler {
 			return
 		}
 		defer giveBack()
-		if err := g.line.checkConnected(g.limits.Away); err != nil && r.Stream {
+		if err := g.line.checkConnected(g.limits.Away); err != nil && r.Stream { // whileConnected refuses the other requests
 			c.fail(err)
 			return
 		}

@@ -100,12 +100,13 @@ func (c *call) describeModels(lines []JobLine) error {
 			}
 		}
 		described := *lines[i].Glance // a copy, since the glance is remembered as it is
+		// The model is of all tenants, or of the job's own, whose name goes before.
 		for _, owner := range []string{"", message.Owner(lines[i].Job)} {
 			key := owner + " " + digest
 			if name := names[key]; name != "" {
 				described.Model = name
 			}
-			if size := sizes[key]; size > 0 && size <= glancedBytes {
+			if size := sizes[key]; size > 0 && size <= glancedBytes { // 0: this owner has no such model
 				var err error
 				if described.Kind, err = c.registeredKind(owner, digest); err != nil {
 					return err

@@ -164,7 +164,7 @@ func (w *watcher) status(ctx context.Context, b *bus.Bus, log *slog.Logger) (Sta
 		return Status{Stages: []StageStatus{}, Lanes: []LaneStatus{}, Streams: []StreamFill{}}, nil
 	}
 
-	// read
+	// read; the backlog also tells how full the streams are, by a call within Look
 	if w.backlog == nil {
 		w.backlog = &streams.Backlog{Bus: b, Log: log, Fills: func(f map[string]streams.Fill) { w.fills = f }}
 	}

@@ -87,7 +87,7 @@ func (c *call) readPartials(ctx context.Context, job *Job) ([]*partial, error) {
 			}
 			p := &partial{stored: float64(m.Time.UnixMicro())/1000 - float64(job.Submitted)}
 			if len(m.Data) > bytesPerPartial(len(subjects)) || wire.Decode(m.Data, &p.Partial) != nil {
-				return nil // too large to look into
+				return nil // too large to look into, or damaged
 			}
 			p.Header = m.Header
 			partialsRead <- p

@@ -27,7 +27,8 @@ func Completion(app *kong.Application, shell string) (string, error) {
 	return "", fault.New(fault.BadInput, "no completion for %q: there is %s", shell, strings.Join(Shells, ", "))
 }
 
-// bashScript returns the completion for bash: a function that looks at the words before the cursor.
+// bashScript returns the completion for bash: a function that looks at the words before the cursor. Its tables are branches of case
+// statements, which bashTemplate has places for.
 func bashScript(app *kong.Application) string {
 	// The first words, and after each the words that may come second.
 	var names, nextWords, commandFlags, flagValues strings.Builder
@@ -118,7 +119,7 @@ func fishScript(app *kong.Application) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Completion of %s for fish.\n", app.Name)
 
-	// The commands, and the subcommands where their command is written and none of them yet.
+	// The commands; and after a command that has subcommands, these, until one of them is written.
 	for _, node := range app.Children {
 		if node.Hidden {
 			continue
@@ -134,7 +135,7 @@ func fishScript(app *kong.Application) string {
 		}
 	}
 
-	// The flags, where all words of their command are written.
+	// The flags of each command, once all its words are written: one or two.
 	for _, command := range commands(app) {
 		var conditions []string
 		for word := range strings.FieldsSeq(commandWords(command)) {
