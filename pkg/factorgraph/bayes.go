@@ -70,10 +70,10 @@ func (m *Model) wrongRow() (text string, tables int, hasParents bool) {
 	return text, tables, hasParents
 }
 
-// nodes returns nodes[j], the position in factor j's scope of the variable whose table the factor is. It returns nil if the scopes do not
-// tell. If no two scopes end with the same variable, each node is the last of its scope. Otherwise factors are matched one after the other:
-// if all variables of a scope but one have a table already, the factor is the table of that one. If every variable has one table and none is
-// its own ancestor, this reaches all factors, and gives them the same nodes in any order. Time linear in the scopes.
+// nodes returns nodes[j], the position in factor j's scope of the variable whose table the factor is. It returns nil if the scopes do
+// not tell. If no two scopes end with the same variable, each node is the last of its scope. Otherwise factors are matched one after the
+// other: if all variables of a scope but one have a table already, the factor is the table of that one. If every variable has one table
+// and none is its own ancestor, this reaches all factors, and gives them the same nodes in any order. Time linear in the scopes.
 func (m *Model) nodes() []int {
 	if len(m.Factors) != len(m.Domains) {
 		return nil

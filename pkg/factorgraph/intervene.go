@@ -151,8 +151,9 @@ func switchedTable(t *tensor.Dense, mode int, values, positions []int) *tensor.D
 	return out
 }
 
-// switchedCP is switchedTable for a CP factor. The terms of t are 0 unless the position is −1, and one term for each of values is 0 unless
-// the position is its own.
+// switchedCP is switchedTable for a CP factor, whose entries are sums of products: positions has, by value of the switch, −1 for the
+// table as before, or a position in values. The terms of t get a factor for the switch that is 1 at −1 and else 0. A further term for
+// each of values is 1 if the switch has its position and v the value, and else 0.
 func switchedCP(t *tensor.CP, mode int, values, positions []int) *tensor.CP {
 	terms := len(t.Weights) + len(values)
 	out := &tensor.CP{

@@ -120,7 +120,7 @@ func (t *table) UnmarshalJSON(data []byte) error {
 			t.closeList(len(open)-1, open[len(open)-1])
 			open = open[:len(open)-1]
 		default: // a number
-			length := bytes.IndexAny(data[i:], " \n\t\r,]}")
+			length := bytes.IndexAny(data[i:], " \n\t\r,]}") // −1: the text ends with it, so that it is outside of all lists
 			v, err := strconv.ParseFloat(string(data[i:i+max(length, 0)]), 64)
 			if errors.Is(err, strconv.ErrRange) {
 				return err

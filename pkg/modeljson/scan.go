@@ -105,9 +105,9 @@ func errorOffset(err error, read int64) int {
 	return int(read)
 }
 
-// step takes a token into the stack of open objects and arrays, the innermost last, and returns the new stack; the old one is changed. It
-// returns an error for a key that is unknown or there twice, for null where it means nothing, and for too many objects and arrays within each
-// other.
+// step takes a token into the stack of open objects and arrays, the innermost last, and returns the new stack; the old one is changed.
+// It returns an error for a key that is unknown or there twice, for null where it means nothing, and for too many objects and arrays
+// within each other.
 func step(stack []container, token json.Token) ([]container, error) {
 	// a key: a string in an object where no value comes next
 	top := &stack[len(stack)-1]

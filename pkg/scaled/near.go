@@ -7,8 +7,8 @@ import (
 // Exact sums of few numbers of similar size, in 128 bits.
 
 const (
-	nearSpan  = 64  // exponents may be that far apart
-	nearTerms = 256 // and so many numbers be added: 53 + 64 + 8 bits, and a sign
+	nearSpan  = 64  // largest distance of two exponents
+	nearTerms = 256 // largest number of terms: 53 bits of a mantissa, 64 of the distance and 8 of the terms are 125, and there is a sign
 )
 
 // sumNear returns the correctly rounded sum of finite numbers, by integers of 128 bits. ok is false if there are too many numbers, or if
@@ -35,7 +35,7 @@ func sumNear(xs []Number) (sum Number, ok bool) {
 		mantissa := int64(x.Mant * (1 << mantissaBits))
 		shift := uint64(x.Exp - low)
 		lo, carry = bits.Add64(lo, uint64(mantissa)<<shift, 0)
-		hi, _ = bits.Add64(hi, uint64(mantissa>>(64-shift)), carry)
+		hi, _ = bits.Add64(hi, uint64(mantissa>>(64-shift)), carry) // the bits that are shifted out of lo, or the sign
 	}
 
 	sign := 1.0

@@ -183,14 +183,15 @@ func groupLegs(t *Dense, maxRank int) (leftEnd, rightBegin, rank int) {
 	return leftEnd, rightBegin, rank
 }
 
-// jennrich returns rank-one terms of t = Σ_i F_i ⊗ G_i, where F_i is over the legs before leftEnd and G_i over the others. B_i is the part of
-// G_i over the legs from rightBegin on. T[·, m, ·] is t at index m of the legs between leftEnd and rightBegin, as a matrix. For random u,
+// jennrich returns rank-one terms of t = Σ_i F_i ⊗ G_i, where F_i is over the legs before leftEnd and G_i over the others. B_i is the
+// part of G_i over the legs from rightBegin on. T[·, m, ·] is t at index m of the legs between leftEnd and rightBegin, as a matrix. For
+// random u,
 //
 //	K_u = Σ_m u_m T[·, m, ·] = F diag(d_u) Bᵀ,
 //
-// where F and B have the columns F_i and B_i. So K_u K_v⁻¹ = F diag(d_u/d_v) F⁻¹, and its eigenvectors are the columns of F. Rows and columns
-// are restricted to skeletons, rank of them on which K has full rank. ok is false if the eigenvectors are not real, or if a system is
-// singular.
+// where F and B have the columns F_i and B_i. So K_u K_v⁻¹ = F diag(d_u/d_v) F⁻¹, and its eigenvectors are the columns of F. Rows and
+// columns are restricted to skeletons, rank of them on which K has full rank. ok is false if the eigenvectors are not real, or if a
+// system is singular.
 func jennrich(t *Dense, leftEnd, rightBegin, rank int, rng *rand.Rand) (terms [][][]float64, ok bool) {
 	rows := boxSize(t.Shape[:leftEnd])
 	cols := boxSize(t.Shape[rightBegin:])
@@ -232,8 +233,8 @@ func jennrich(t *Dense, leftEnd, rightBegin, rank int, rng *rand.Rand) (terms []
 	return terms, true
 }
 
-// randomCombinations returns Σ_m u_m T[·, m, ·] and the same for v, on the given rows and columns of T, with normal random u and v. data has
-// between · cols entries for each row of T.
+// randomCombinations returns Σ_m u_m T[·, m, ·] and the same for v, on the given rows and columns of T, with normal random u and v. data
+// has between · cols entries for each row of T.
 func randomCombinations(data []float64, rows, columns []int, between, cols int, rng *rand.Rand) (ku, kv []float64) {
 	ku = make([]float64, len(rows)*len(columns))
 	kv = make([]float64, len(rows)*len(columns))

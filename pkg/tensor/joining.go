@@ -94,9 +94,9 @@ func (j joining) variables(b, a int) (y, z int) {
 	return b - 1, j.core.D - 1 + a - 1
 }
 
-// legPoly returns the polynomial of one leg, Σ_x Σ_a r[x] w[x,a] y_λ(x) z_a over its values x and the weight levels a, where λ(x) is the core
-// level of x. y_b stands for a leg at core level b, z_a for one at weight level a, and a variable that the joining does not carry is 1. A
-// nil r is all ones.
+// legPoly returns the polynomial of one leg, Σ_x Σ_a r[x] w[x,a] y_λ(x) z_a over its values x and the weight levels a, where λ(x) is the
+// core level of x. y_b stands for a leg at core level b, z_a for one at weight level a, and a variable that the joining does not carry
+// is 1. A nil r is all ones.
 func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 	// sums[b, a] = Σ over the values x at core level b of r[x] w[x, a]
 	sums := make([]scaled.Number, j.core.D*j.d)

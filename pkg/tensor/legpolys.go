@@ -114,7 +114,9 @@ func (t *CP) legPolys(w []LegWeights, d int, ops *countspace.Ops) [][]countspace
 // legPolys returns, for every leg ℓ and value x, the count polynomial with the leg fixed at x. S is read at counts k with one more leg at
 // the level λ(x) of the fixed value:
 //
-//	out[ℓ][x] = Σ_i α_i R_ℓ[x] Σ_k S_{k+e(λ(x))} [y^k] Π_{m≠ℓ} p_m(y)
+//	out[ℓ][x] = Σ_i α_i R_ℓ[x] Σ_k S_{k+e(λ(x))} [y^k] Π_{m≠ℓ} p_m(y),
+//
+// where i runs over the terms of t, e(λ) is one leg at level λ, and p_m is the polynomial of leg m (joining.legPoly).
 func (t *SymmetryCP) legPolys(
 	w []LegWeights, d int, ops *countspace.Ops,
 ) ([][]countspace.Poly, error) {
@@ -129,7 +131,7 @@ func (t *SymmetryCP) legPolys(
 	}
 
 	for _, term := range t.Terms {
-		for leg, others := range leaveOneOut(j.vars(), j.legPolys(term, w), ops) {
+		for leg, productOfOthers := range leaveOneOut(j.vars(), j.legPolys(term, w), ops) {
 			r := term.vector(leg)
 			for x, level := range t.Levels.Of[leg] {
 				f := scaled.FromFloat(term.Alpha)
@@ -137,7 +139,7 @@ func (t *SymmetryCP) legPolys(
 					f = f.Mul(scaled.FromFloat(r[x]))
 				}
 				if !f.IsZero() {
-					p := j.countPoly(others, term.S, len(w)-1, int(level))
+					p := j.countPoly(productOfOthers, term.S, len(w)-1, int(level))
 					out[leg][x] = out[leg][x].Add(p.Scale(f))
 				}
 			}

@@ -58,9 +58,9 @@ func (t *SymmetryCP) lowRank(maxRank int) (c *CP, relativeError float64, ok bool
 	}
 	c = newCP(t.Shape, weights, terms)
 
-	// In units of 2^−53: an entry of c is a product of a vector for each leg and a weight, each rounded once (len(Shape) + 1), the values were
-	// rounded (1), and what they were compared with has rounded powers, two of at most len(Shape) by repeated squaring, and a sum of
-	// len(weights) terms.
+	// In units of 2^−53: an entry of c is a product of a vector for each leg and a weight, each rounded once (len(Shape) + 1), the
+	// values were rounded (1), and what they were compared with has rounded powers, two of at most len(Shape) by repeated squaring, and
+	// a sum of len(weights) terms.
 	roundings := len(t.Shape) + len(weights) + 2*bits.Len(uint(len(t.Shape))) + 2
 	relativeError = math.Ldexp(relativeError, 53) + float64(roundings)
 	return c, relativeError, c.validate() == nil
@@ -112,8 +112,8 @@ type pronyFit struct {
 // prony returns a fit of values with at most maxRank real nodes, the fewest that are enough. ok is false if there is none.
 //
 // A recurrence Σ_j q_j s_{c+j} = 0 holds exactly when the ratios b/a of the nodes are the roots of q; a root at infinity (a = 0) is a
-// vanishing leading coefficient. The values are first multiplied by 2^(−shift·c−exp), which brings a geometric sequence near to 1. A fit has
-// at most as many nodes as values less one, and is enough if compareWithNodes accepts it.
+// vanishing leading coefficient. The values are first multiplied by 2^(−shift·c−exp), which brings a geometric sequence near to 1. A fit
+// has at most as many nodes as values less one, and is enough if compareWithNodes accepts it.
 func prony(values []scaled.Number, maxRank int) (fit pronyFit, ok bool) {
 	s, shift, exp, ok := withoutGrowth(values)
 	if !ok {
@@ -201,8 +201,8 @@ func withoutGrowth(values []scaled.Number) (s []float64, shift, exp int, ok bool
 // recurrenceNodes returns the nodes of the recurrence Σ_j q_j s_{c+j} = 0 of order r that fits the values best. ok is false unless they are
 // real and at most one has a = 0.
 func recurrenceNodes(s []float64, r int) (nodes []node, ok bool) {
-	// The Hankel matrix s_{c+j}, whose null vector is q. Rows of 0 at the end make it at least square, since the decomposition has all right
-	// singular vectors only then.
+	// The Hankel matrix s_{c+j}, whose null vector is q. Rows of 0 at the end make it at least square, since the decomposition has all
+	// right singular vectors only then.
 	rows := max(len(s)-r, r+1)
 	hankel := make([]float64, rows*(r+1))
 	for c := range len(s) - r {

@@ -177,8 +177,8 @@ func (p *modelReader) readTables() error {
 }
 
 // readTable reads the table of factor j, whose scope has a shape: the number of its entries, and then the entries, the last variable
-// fastest. It returns the entries, and the line on which the table begins. p.rowLines gets the lines on which the rows of a Bayesian network's
-// table begin.
+// fastest. It returns the entries, and the line on which the table begins. p.rowLines gets the lines on which the rows of a Bayesian
+// network's table begin.
 func (p *modelReader) readTable(j int, shape []int) (entries []float64, line int, err error) {
 	// its length
 	announced, err := p.scanner.readInteger(itemName{"the length of factor %d's table", j, 0})

@@ -115,8 +115,8 @@ func checkArguments(tenants []string, limits *Limits) error {
 	return nil
 }
 
-// roleSettings returns the settings of a role's user, without its nkey. The client's have the public keys of answers themselves, and sign no
-// messages. The others name the files of keys in target.
+// roleSettings returns the settings of a role's user, without its nkey. The client's have the public keys of answers themselves, and
+// sign no messages. The others name the files of keys in target.
 func roleSettings(role, target string, answers []string) Settings {
 	if role == Client {
 		return Settings{Inbox: InboxPrefix(role), AnswersKey: strings.Join(answers, ",")}

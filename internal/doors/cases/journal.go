@@ -61,8 +61,8 @@ func (j *Journal) open(path, run string) error {
 	return nil
 }
 
-// openFiles opens the output and FILE.run, or makes them, and keeps other processes from FILE.run by a lock. An output with rows must have a
-// FILE.run already.
+// openFiles opens the output and FILE.run, or makes them, and keeps other processes from FILE.run by a lock. An output with rows must
+// have a FILE.run already.
 func (j *Journal) openFiles(path string) (err error) {
 	info, statErr := os.Stat(path)
 	_, runErr := os.Stat(path + ".run")

@@ -208,8 +208,8 @@ func (r *Reader) HasMore() bool { return r.hasMore }
 // Variable returns the name of a variable.
 func (r *Reader) Variable(v int) string { return r.labels.OfVariable(v) }
 
-// Next returns the next case, or io.EOF after the last, which is the last of the file or of the most rows that are read. An error in one row
-// is in its Err. Any other error ends the file.
+// Next returns the next case, or io.EOF after the last, which is the last of the file or of the most rows that are read. An error in one
+// row is in its Err. Any other error ends the file.
 func (r *Reader) Next() (Case, error) {
 	// the row
 	r.bytes.rowBytes = 0 // the limit on bytes is for each row

@@ -20,7 +20,8 @@ import (
 // step is the number of bytes of Limits.Bodies that a body reserves at a time.
 const step = 64 << 10
 
-// readBody reads the body, decompressed. Its bytes count among Limits.Bodies until releaseBytes.
+// readBody reads the body, decompressed, and checks its digest if the client sent one. Its bytes, and free room in the buffer, count among
+// Limits.Bodies until releaseBytes.
 func (c *call) readBody() ([]byte, error) {
 	l := c.gateway.limits
 	if c.request.ContentLength > l.Body {
@@ -38,7 +39,7 @@ func (c *call) readBody() ([]byte, error) {
 	for {
 		// grow the buffer, and reserve what it takes more
 		if len(body) == cap(body) {
-			size := min(2*int64(len(body))+step, l.Body+1)
+			size := min(2*int64(len(body))+step, l.Body+1) // one byte more than allowed shows that a body is too large
 			if err := c.reserveBytes(size - int64(cap(body))); err != nil {
 				return nil, err
 			}

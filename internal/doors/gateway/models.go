@@ -120,11 +120,11 @@ const fewestDigits = 6
 func (c *call) digestOf(ctx context.Context, name string) (string, error) {
 	name = strings.TrimPrefix(name, "digest:")
 	isHexadecimal := strings.Trim(name, "0123456789abcdef") == ""
-	mayBePrefix := len(name) >= fewestDigits && isHexadecimal && len(name) != 64
+	mayBePrefix := len(name) >= fewestDigits && isHexadecimal && len(name) != 64 // with 64 digits it is a whole digest
 	if !mayBePrefix {
 		return c.findDigest(ctx, name)
 	}
-	if digest, err := c.findDigest(ctx, name); err == nil {
+	if digest, err := c.findDigest(ctx, name); err == nil { // hexadecimal digits may also be a name
 		return digest, nil
 	}
 

@@ -143,7 +143,7 @@ func (d *Data) cutIntoParts() (parts []jobPart) {
 // give the same bits. An error of a job goes before the cancellations that it causes.
 func sumAnswers(parts []jobPart) (gradients [][]float64, step Step, err error) {
 	// An error that is no cancellation is the reason for the others.
-	step.Exact = true
+	step.Exact = true // until an answer is an estimate
 	for _, p := range parts {
 		if p.err != nil && fault.CodeOf(p.err) != fault.CodeOf(context.Canceled) {
 			return nil, step, p.err

@@ -183,8 +183,8 @@ func (f *fitting) heldOutLikelihood(ctx context.Context) (*HeldOut, error) {
 	return &HeldOut{Ln: step.Ln, Exact: step.Exact}, nil
 }
 
-// runStart runs EM from one start until it has converged or has no iterations left. It begins anew, or with the state of an interrupted run.
-// f.cpts has the tables of the model that jobs get; f.state.Tables keeps those that the next iteration begins with.
+// runStart runs EM from one start until it has converged or has no iterations left. It begins anew, or with the state of an interrupted
+// run. f.cpts has the tables of the model that jobs get; f.state.Tables keeps those that the next iteration begins with.
 func (f *fitting) runStart(ctx context.Context) error {
 	state := &f.state
 	if state.Tables == nil {
@@ -211,8 +211,8 @@ func (f *fitting) runStart(ctx context.Context) error {
 				"iteration %d lowers the likelihood by %.3g nats, from %.12g", step.Iteration, -gain, *state.Last)
 		}
 
-		// After convergence perturb the tables, once, if EM cannot leave them; else end the start, or take the M step, which changes f.cpts.
-		// The end before the perturbation is kept, as the one after it may be worse.
+		// After convergence perturb the tables, once, if EM cannot leave them; else end the start, or take the M step, which changes
+		// f.cpts. The end before the perturbation is kept, as the one after it may be worse.
 		hasConverged := gain <= f.Tolerance*(1+math.Abs(step.Objective))
 		isLast := step.Iteration >= f.Iterations
 		if hasConverged && !state.Perturbed && !isLast && f.perturbAlike(step.Iteration) {
