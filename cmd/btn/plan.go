@@ -159,7 +159,8 @@ func runUntil[T any](ctx context.Context, until time.Time, step func(context.Con
 	return value, err
 }
 
-// assign plans a demand until a time. It returns errSlow if that takes longer.
+// assign plans a demand until a time. It returns errSlow if that takes longer. The search for a plan has three quarters of the time, and
+// the rest is for what follows it.
 func (c *planCmd) assign(
 	ctx context.Context, until time.Time, net *btn.Network, d btn.Demand, s query.Settings,
 ) ([]btn.Assignment, error) {
@@ -294,13 +295,13 @@ func (c *planCmd) priceChoice(
 		return err
 	}
 
-	a := assignments[0]
+	a := assignments[0] // of the only demand
 	if a.Error != nil {
 		return fault.New(a.Error.Code, "%s", a.Error.Message)
 	}
 	f.Choice, f.Components = a.Plan.Method, a.Plan.PartCount()
 	if f.Growth = stage.Describe(assignments); f.Growth != "" {
-		_, f.Growth, _ = strings.Cut(f.Growth, ": ")
+		_, f.Growth, _ = strings.Cut(f.Growth, ": ") // without the number of the query in front, as there is one
 	}
 	return nil
 }

@@ -292,7 +292,7 @@ func (m *Model) SetRowLines(factor int, lines []int) {
 	table := rowsOf(t, len(t.Shape)-1)
 	for row := range table.count() {
 		if math.Abs(table.sum(row)-1) > rowSlack {
-			m.RowLines = append(m.RowLines, make([][]int, len(m.Factors)-len(m.RowLines))...)
+			m.RowLines = append(m.RowLines, make([][]int, len(m.Factors)-len(m.RowLines))...) // nil for the other factors
 			m.RowLines[factor] = slices.Clone(lines)
 			return
 		}

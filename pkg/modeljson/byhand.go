@@ -57,12 +57,13 @@ func (s *scope) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// parsePositions reads a JSON list of positions, such as [0, 3]. It returns false if data is no list, or has items that are no positions.
+// parsePositions reads a JSON list of positions, such as [0, 3]. It returns false if data, which is valid JSON, is no list, or has items
+// that are no positions.
 func (s *scope) parsePositions(data []byte) bool {
 	n, hasDigits := 0, false     // the current number
 	for _, c := range data[1:] { // behind the bracket
 		switch {
-		case c >= '0' && c <= '9' && n < 1<<40:
+		case c >= '0' && c <= '9' && n < 1<<40: // a larger number is left to the caller: with one more digit it could overflow
 			n, hasDigits = 10*n+int(c-'0'), true
 		case c == ',' || c == ']':
 			if hasDigits {

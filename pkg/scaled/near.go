@@ -49,7 +49,7 @@ func sumNear(xs []Number) (sum Number, ok bool) {
 }
 
 // roundTo53Bits returns the integer hi·2^64 + lo as kept·2^dropped, rounded to nearest, ties to even. dropped is the number of bits that
-// are not kept.
+// are not kept. mantissaBits is 52, the bits of a mantissa behind its first.
 func roundTo53Bits(hi, lo uint64) (kept float64, dropped int64) {
 	length := bits.Len64(lo)
 	if hi != 0 {
@@ -65,7 +65,7 @@ func roundTo53Bits(hi, lo uint64) (kept float64, dropped int64) {
 	integer := lo>>d | hi<<(64-d) | hi>>(d-64)
 	firstDropped := lo >> (d - 1) & 1 // the highest bit that is dropped
 	hasLower := lo<<(65-d) != 0       // another dropped bit is 1
-	if d > 64 {
+	if d > 64 {                       // all of lo is dropped
 		firstDropped = hi >> (d - 65) & 1
 		hasLower = lo != 0 || hi<<(129-d) != 0
 	}

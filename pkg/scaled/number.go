@@ -85,7 +85,7 @@ func (a Number) Add(b Number) Number {
 	}
 
 	shift := a.Exp - b.Exp
-	if shift > 1000 {
+	if shift > 1000 { // b is below the last digit of a, unless it is not finite
 		if !b.IsFinite() {
 			return b
 		}

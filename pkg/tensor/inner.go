@@ -89,7 +89,7 @@ func innerDense(a, b []float64) scaled.Number {
 	_, expB := math.Frexp(maxAbs(b))
 	sum := 0.0
 
-	isNearOne := expA > -400 && expA < 400 && expB > -400 && expB < 400
+	isNearOne := expA > -400 && expA < 400 && expB > -400 && expB < 400 // the largest product and its 53 bits are then within ±2^900
 	if isNearOne {
 		for i, x := range a {
 			sum += float64(x * b[i])

@@ -335,7 +335,7 @@ func compareWithNodes(s []float64, nodes []node, weights []float64) (relativeErr
 			size += math.Abs(term)
 		}
 
-		if !(math.Abs(got-want) <= min(limit, entryTolerance*math.Abs(want))) {
+		if !(math.Abs(got-want) <= min(limit, entryTolerance*math.Abs(want))) { // or got is NaN
 			return 0, false
 		}
 		if size > 0 {

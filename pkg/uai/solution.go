@@ -33,7 +33,7 @@ func ReadPR(r io.Reader) (float64, error) {
 		return 0, err
 	}
 	v, err := s.readNumber(itemName{text: "log10 Z"})
-	if strings.EqualFold(string(s.word), "-inf") {
+	if strings.EqualFold(string(s.word), "-inf") { // which readNumber refuses
 		v, err = math.Inf(-1), nil
 	}
 	if err != nil {

@@ -196,7 +196,7 @@ func (i Import) responseOption() string {
 	return ""
 }
 
-// userText returns a user with its permissions in the syntax of the configuration.
+// userText returns a user, of which public is the public key, with its permissions in the syntax of the configuration.
 func (r Role) userText(public string) string {
 	list := func(subjects []string) string {
 		var out strings.Builder
@@ -207,7 +207,7 @@ func (r Role) userText(public string) string {
 	}
 	replies := ""
 	if len(r.Answers) > 0 {
-		replies = "        allow_responses: {max: 4, expires: \"2m\"}\n"
+		replies = "        allow_responses: {max: 4, expires: \"2m\"}\n" // at most 4 messages per request, within 2 minutes; chosen
 	}
 	publish := slices.Concat(r.Publish, r.StoredFor, r.Announces)
 	subscribe := slices.Concat([]string{InboxPrefix(r.Name) + ".>"}, r.Subscribe, r.Answers, r.Announces)

@@ -255,8 +255,8 @@ func (r *Reader) Next() (Case, error) {
 	return c, nil
 }
 
-// withoutRowName returns the cells of a row without the row's name. Rows have names if the first row has one cell more
-// than the header.
+// withoutRowName returns the cells of a row without the row's name. Rows have names, as R writes them, if white space separates cells and
+// the first row has one cell more than the header.
 func (r *Reader) withoutRowName(record []string) []string {
 	if r.rows == 1 {
 		r.hasRowNames = r.separator == ' ' && len(record) == len(r.header)+1

@@ -162,15 +162,15 @@ func withOneCommand(cli any, args []string) (narrowed any, copyBack func()) {
 // through every text for every flag of every command, which took most of the start of a program.
 func withTexts(options []kong.Option) []kong.Option {
 	texts := kong.Vars{}
-	var others []kong.Option
+	var plainOptions []kong.Option // without texts
 	for _, option := range options {
 		if vars, ok := option.(kong.Vars); ok {
 			maps.Copy(texts, vars)
 		} else {
-			others = append(others, option)
+			plainOptions = append(plainOptions, option)
 		}
 	}
-	return append(others, kong.PostBuild(func(k *kong.Kong) error {
+	return append(plainOptions, kong.PostBuild(func(k *kong.Kong) error {
 		return kong.Visit(k.Model.Node, func(node kong.Visitable, next kong.Next) error {
 			switch node := node.(type) {
 			case *kong.Node:

@@ -157,7 +157,7 @@ func (g *Gateway) glanceOf(ctx context.Context, l *JobLine) (*Glance, error) {
 			glance.addAnswer(answerOf(&answer))
 		}
 	}
-	return g.glances.Add(key, glance, 1), nil
+	return g.glances.Add(key, glance, 1), nil // 1: only their number is bounded
 }
 
 // readWhole reads the last message of a subject. It returns false if there is none, or one that is stored as a blob or

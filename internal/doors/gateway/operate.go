@@ -234,7 +234,7 @@ func (g *Gateway) replayJob(c *call) error {
 	if err != nil {
 		return err
 	}
-	digest := ""
+	digest := "" // of the request, which the answer that Replay deletes has; without that it is not told
 	if a, err := g.ownClient.Answer(c.request.Context(), id); err == nil {
 		digest = a.Digest
 	}

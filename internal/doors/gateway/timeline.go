@@ -44,7 +44,7 @@ func bytesPerPartial(n int) int { return partialBytes / n }
 // addTimeline adds to a job its timeline and, until it is answered, its results so far.
 func (c *call) addTimeline(ctx context.Context, job *Job, model *jetstream.RawStreamMsg) error {
 	var partials []*partial
-	if c.gateway.bus.Conn.Tenant() == "" {
+	if c.gateway.bus.Conn.Tenant() == "" { // a tenant's user may not list them
 		var err error
 		if partials, err = c.readPartials(ctx, job); err != nil {
 			return err

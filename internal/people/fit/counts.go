@@ -136,7 +136,8 @@ func (f *fitting) addPriorCounts(ctx context.Context, network string) error {
 		c.normalise(c.data)
 	}
 
-	// Count one case without observations that has the size as its weight.
+	// Count one case without observations that has the size as its weight. A query of cases has at least one variable: the first one, which
+	// the case does not observe.
 	emptyCase := &Data{variables: []int{0}, distinct: []weightedCase{{weight: f.Prior.Size}}}
 	prior := &fitting{Options: f.Options, pipeline: f.pipeline, request: f.request, model: model, cpts: cpts}
 	counts, _, err := prior.countCases(ctx, "prior", emptyCase, func(float64) {})
