@@ -32,7 +32,7 @@ func (c *fitCmd) loadStructure(ctx context.Context, t *console.Terminal) (*facto
 	c.limits.Unknown = func(node string) { unknown = append(unknown, node) }
 	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
 	if err == nil {
-		if normal, _ := m.Normalised(); normal.WrongRow() == "" { // else it is the error
+		if normal, _ := m.Normalised(); normal.WrongRow() == "" { // else the fit ends with the wrong row as its error
 			tellRows(t, m)
 		}
 	}

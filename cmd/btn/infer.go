@@ -39,7 +39,7 @@ type inferCmd struct {
 
 // Validate refuses two forms of output at once; kong calls it.
 func (c *inferCmd) Validate() error {
-	for _, other := range []struct {
+	for _, excluded := range []struct {
 		flag    string
 		isGiven bool
 		why     string
@@ -51,8 +51,8 @@ func (c *inferCmd) Validate() error {
 		{"--gradients", c.Gradients, "a solution file has no place for derivatives"},
 		{"--queries", c.Queries != "", "a solution file has one answer"},
 	} {
-		if other.isGiven && c.Format == "uai" {
-			return fmt.Errorf("%s and --format uai exclude each other: %s", other.flag, other.why)
+		if excluded.isGiven && c.Format == "uai" {
+			return fmt.Errorf("%s and --format uai exclude each other: %s", excluded.flag, excluded.why)
 		}
 	}
 	return c.validate(&c.requestFlags)

@@ -186,20 +186,20 @@ func (c *planCmd) forecast(ctx context.Context, p planInput, q query.Query, unti
 		return f, nil
 	}
 
-	// the exact way in half of the time, then the choice
+	// the price of the exact way, within half of the time, then that of the choice
 	learning := learned.LearningWork(s)
 	f.LearnFlops = &learning
-	var exactly, chosen proposal.Offers
-	if err := c.priceExact(proposal.WithOffers(ctx, &exactly), p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
+	var exactOffers, choiceOffers proposal.Offers // the ways that were weighed, which the planner notes in the context's list
+	if err := c.priceExact(proposal.WithOffers(ctx, &exactOffers), p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
 		return nil, err
 	}
-	if err := c.priceChoice(proposal.WithOffers(ctx, &chosen), p.net, q, f, until); err != nil {
+	if err := c.priceChoice(proposal.WithOffers(ctx, &choiceOffers), p.net, q, f, until); err != nil {
 		return nil, err
 	}
 
-	// what it was among
-	if f.Offers = chosen.List(); f.Offers == nil { // the exact way was chosen
-		f.Offers = exactly.List()
+	// what the choice was among
+	if f.Offers = choiceOffers.List(); f.Offers == nil { // the exact way was chosen
+		f.Offers = exactOffers.List()
 	}
 	if !c.Why {
 		f.Offers = nil

@@ -23,7 +23,7 @@ const (
 	// Exact marginals that take no more than some seconds.
 	cheapTable = 24 // log2 of the entries of the largest table
 	cheapFlops = 5e9
-	cheapMoves = 1 << 26 // of the search for an order
+	cheapMoves = 1 << 26 // elementary operations of the search for an order; chosen
 )
 
 // addMarginals adds marginals to the queries about a model with names, unless one of them is about variables. Of a
@@ -66,7 +66,8 @@ func (c *answering) isExactIfCheap() bool {
 	return m == query.MethodExact || m == query.MethodCircuit || m == query.MethodAuto && !c.set.NoExact
 }
 
-// isCheap reports whether elimination along a greedy order takes little work and memory.
+// isCheap reports whether elimination along a greedy order takes little work and memory, and whether the order itself is found with few
+// moves, the elementary operations of the search. Variables are the vertices of a hypergraph, and scopes its edges.
 func isCheap(ctx context.Context, m *factorgraph.Model) bool {
 	h := contractionorder.Hypergraph{Dims: m.Domains}
 	for _, f := range m.Factors {

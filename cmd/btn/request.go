@@ -304,8 +304,8 @@ func (r *modelFlag) loadModel(
 ) (*factorgraph.Model, error) {
 	// a file
 	ref, hasPrefix := strings.CutPrefix(r.Model, byDigest)
-	mayBeRegistered := hasPrefix || server.address() != "" && mayBeRegistered(r.Model)
-	if !mayBeRegistered {
+	isOnServer := hasPrefix || server.address() != "" && mayBeRegistered(r.Model)
+	if !isOnServer {
 		return console.LoadModelAs(open, r.Model, "", r.limits)
 	}
 

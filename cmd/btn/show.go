@@ -110,8 +110,8 @@ func (c *showCmd) prices(ctx context.Context, m *factorgraph.Model, until time.T
 	// its forecasts
 	var list []*forecast
 	for i, q := range []query.Query{{}, {Marginals: true}} {
-		part := until.Add(-time.Until(until) * time.Duration(1-i) / 2) // half of the time for each
-		f, err := p.forecast(ctx, planInput{model: m, net: net}, q, part)
+		partEnd := until.Add(-time.Until(until) * time.Duration(1-i) / 2) // the first has half of the time, the second the remaining half
+		f, err := p.forecast(ctx, planInput{model: m, net: net}, q, partEnd)
 		if err != nil {
 			return nil, err
 		}
@@ -274,11 +274,11 @@ func (g *graph) overview(name string, prices []*forecast) string {
 	}
 	fmt.Fprintf(w, "variable\tvalues\t%s\n", related)
 	for v := range min(mostListed, len(g.model.Domains)) {
-		others := g.neighbours(v)
+		relatives := g.neighbours(v)
 		if g.isDirected {
-			others = g.parents(v)
+			relatives = g.parents(v)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", printable(g.labels.OfVariable(v)), joinNames(g.values(v), "value"), joinNames(g.names(others), "variable"))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", printable(g.labels.OfVariable(v)), joinNames(g.values(v), "value"), joinNames(g.names(relatives), "variable"))
 	}
 	w.Flush()
 	if n := len(g.model.Domains) - mostListed; n > 0 {

@@ -22,7 +22,7 @@ func NormSq(t Tensor) (scaled.Number, error) {
 		return inner(t, t)
 	}
 
-	// Terms that cancel: the squares of the remaining entries do not.
+	// Terms of both signs may cancel in an entry, and then the products of the Gram do too. The squares of entries cannot cancel.
 	if table, err := ToDense(t, lowRankEntries); err == nil {
 		return inner(table, table)
 	}

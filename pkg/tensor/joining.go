@@ -202,6 +202,7 @@ func (j joining) countPoly(product countspace.Poly, s scaled.Vector, legs, extra
 // countIndices returns the index of the core count and that of the weight count of the monomial with the exponents c. coreStep and
 // weightStep have, by level, by how much one leg at that level changes these indices.
 func (j joining) countIndices(c []int, legs int, coreStep, weightStep []int) (coreIndex, weightIndex int) {
+	// toWeights and toCore are −1 for a level that no leg has. Its count is 0 then, and max only keeps the index valid.
 	atLevel0 := legs // legs at level 0 of the carried kind, which have no variable
 	for _, k := range c {
 		atLevel0 -= k
@@ -232,8 +233,8 @@ func (j joining) countIndices(c []int, legs int, coreStep, weightStep []int) (co
 	return coreIndex, weightIndex
 }
 
-// weightShape returns the box of the weight counts of a product of so many legs' polynomials, whose own box is carried. If core levels are
-// carried, each weight level may have as many legs as all core levels that go with it.
+// weightShape returns the box of the weight counts of the product of the polynomials of legs legs, whose own box is carried. If core levels
+// are carried, each weight level may have as many legs as all core levels that go with it.
 func (j joining) weightShape(carried []int, legs int) []int {
 	switch j.kind {
 	case carryWeights:

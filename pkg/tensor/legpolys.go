@@ -69,9 +69,9 @@ func zeroLegPolys(dims []int, vars int) [][]countspace.Poly {
 func (t *Dense) legPolys(w []LegWeights, d int, ops *countspace.Ops) ([][]countspace.Poly, error) {
 	out := zeroLegPolys(t.Shape, d-1)
 	for leg := range out {
-		others := without(w, leg)
+		otherWeights := without(w, leg)
 		for x := range out[leg] {
-			p, err := t.fix(leg, x).countPoly(others, d, ops)
+			p, err := t.fix(leg, x).countPoly(otherWeights, d, ops)
 			if err != nil {
 				return nil, err
 			}
@@ -89,21 +89,21 @@ func (t *CP) legPolys(w []LegWeights, d int, ops *countspace.Ops) [][]countspace
 		if weight == 0 {
 			continue
 		}
-		for leg, others := range leaveOneOut(d-1, t.factors(i, w, d, ops), ops) {
-			if others.IsZero() {
+		for leg, polyOfOthers := range leaveOneOut(d-1, t.factors(i, w, d, ops), ops) {
+			if polyOfOthers.IsZero() {
 				continue
 			}
-			others = others.Scale(scaled.FromFloat(weight))
+			polyOfOthers = polyOfOthers.Scale(scaled.FromFloat(weight))
 
 			v := t.Vectors[leg]
 			if v == nil {
-				out[leg][i] = out[leg][i].Add(others)
+				out[leg][i] = out[leg][i].Add(polyOfOthers)
 				continue
 			}
 
 			for x := range out[leg] {
 				if f := v[i*t.Shape[leg]+x]; f != 0 {
-					out[leg][x] = out[leg][x].Add(others.Scale(scaled.FromFloat(f)))
+					out[leg][x] = out[leg][x].Add(polyOfOthers.Scale(scaled.FromFloat(f)))
 				}
 			}
 		}

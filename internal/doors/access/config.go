@@ -99,8 +99,9 @@ func ServerConfig(users, tenants []User, limits Limits) string {
 	return out.String()
 }
 
-// importAll imports a subject into an account from every account that has it. A stream comes from the accounts of the
-// roles that say it, since the server passes on no message that came to the streams' account from another one.
+// importAll imports a subject into an account from every account that has it. The messages of a stream come from the accounts of the
+// roles that announce them, and not from Account, which imports them too: the server passes on no message that an account has imported.
+// Everything else comes from Account.
 func (all accounts) importAll(to string, i Import) {
 	isLinked := false
 	for _, r := range Roles() {

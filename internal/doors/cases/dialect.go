@@ -69,11 +69,11 @@ func findDialect(input *bufio.Reader, isKnown func(name string) bool) dialect {
 // it.
 func peekHeader(in *bufio.Reader) []byte {
 	for {
-		begin, _ := in.Peek(in.Buffered())
+		begin, _ := in.Peek(in.Buffered()) // no error: these bytes are there
 		if hasHeader(begin) {
 			return begin
 		}
-		if _, err := in.Peek(len(begin) + 1); err != nil {
+		if _, err := in.Peek(len(begin) + 1); err != nil { // the end, or the buffer is full
 			return begin
 		}
 	}

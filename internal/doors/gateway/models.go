@@ -98,7 +98,8 @@ func (c *call) takeRegistered(ctx context.Context, name string, job *wire.Reques
 	return c.gateway.labels.Add(key, labels, labelBytes(m)), nil
 }
 
-// labelBytes estimates the memory of the labels of a model.
+// labelBytes estimates the memory of the labels of a model: its texts, 64 bytes for each text, about what a string and its entry in a map
+// take, and 8 for each variable.
 func labelBytes(m *factorgraph.Model) int64 {
 	n := int64(8 * len(m.Domains))
 	for _, name := range slices.Concat(m.Names, m.Aliases) {

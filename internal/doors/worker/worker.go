@@ -147,7 +147,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	metrics := metrics.New(stage)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	role, _ := access.FindRole(stage)
+	role, _ := access.FindRole(stage) // every stage has one
 	url, user := bus.Server(f.NATS, f.AsNATS.Context), f.AsNATS.Identity(f.NATS)
 	refusals := &refusals{role: role, user: user, end: end}
 	go watchSettings(ctx, start, line.parseAgain, adjust, logger)

@@ -117,7 +117,7 @@ func (c cpt) forEachRow(visit func(first int)) {
 	}
 }
 
-// sumsToOne reports whether the entries are at least 0 and every row sums to 1, up to rowSlack.
+// sumsToOne reports whether the entries are at least 0 and every row sums to 1, up to rowSlack or the rounding of a file.
 func (c cpt) sumsToOne() bool {
 	isStochastic := true
 	c.forEachRow(func(first int) {
@@ -127,7 +127,7 @@ func (c cpt) sumsToOne() bool {
 			isStochastic = isStochastic && p >= 0
 			sum += p
 		}
-		isStochastic = isStochastic && math.Abs(sum-1) <= max(rowSlack, 1e-6*float64(c.values))
+		isStochastic = isStochastic && math.Abs(sum-1) <= max(rowSlack, 1e-6*float64(c.values)) // files have six digits of each entry
 	})
 	return isStochastic
 }
