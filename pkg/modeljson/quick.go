@@ -138,8 +138,8 @@ func (w *walker) skipWord(start int) bool {
 		case 'e', 'E':
 			exponent = w.offset
 		case ' ', '\n', '\r', '\t', ',', ']', '}', ':', '"', '[', '{':
-			// With fewer than 200 characters and an exponent of at most e-99 it is not too small, which decoding would read as 0. Decoding finds
-			// a number that is too large. Without an exponent the second difference is negative.
+			// With fewer than 200 characters and an exponent of at most e-99 it is not too small, which decoding would read as 0.
+			// Decoding finds a number that is too large. Without an exponent the second difference is negative.
 			return w.offset-start < 200 && w.offset-exponent < len("e-300")
 		}
 	}

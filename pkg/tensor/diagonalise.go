@@ -131,13 +131,7 @@ func candidateTerms(t *Dense, maxRank int) (candidates [][][][]float64) {
 			if !ok {
 				continue
 			}
-			for i, term := range terms { // the vectors in the order of t's legs
-				byLeg := make([][]float64, len(order))
-				for m, leg := range order {
-					byLeg[leg] = term[m]
-				}
-				terms[i] = byLeg
-			}
+			rotateBack(terms, order)
 			candidates = append(candidates, terms)
 		}
 		if len(candidates) > 0 {
@@ -145,6 +139,17 @@ func candidateTerms(t *Dense, maxRank int) (candidates [][][][]float64) {
 		}
 	}
 	return candidates
+}
+
+// rotateBack puts the vectors of each term into the order of the original legs. Its mode m is leg order[m].
+func rotateBack(terms [][][]float64, order []int) {
+	for i, term := range terms {
+		byLeg := make([][]float64, len(order))
+		for m, leg := range order {
+			byLeg[leg] = term[m]
+		}
+		terms[i] = byLeg
+	}
 }
 
 // matrixTerms writes a matrix as Σ_i e_i ⊗ row_i.

@@ -19,21 +19,8 @@ const maxTransform = 1 << 36
 func (t *SymmetryCP) applyCommon(
 	maps [][]float64,
 ) (terms []SymmetryRankOne, levels countspace.Levels, ok bool, err error) {
-	for leg := range maps {
-		isLikeFirst := t.Shape[leg] == t.Shape[0] && slices.Equal(maps[leg], maps[0]) &&
-			slices.Equal(t.Levels.Of[leg], t.Levels.Of[0])
-		if maps[leg] == nil || !isLikeFirst {
-			return nil, levels, false, nil
-		}
-	}
-	for _, term := range t.Terms {
-		first := term.vector(0)
-		for leg := range t.Shape {
-			v := term.vector(leg)
-			if !slices.Equal(v, first) || (v == nil) != (first == nil) {
-				return nil, levels, false, nil
-			}
-		}
+	if !t.hasLikeLegs(maps) {
+		return nil, levels, false, nil
 	}
 
 	// The result has a level for each value, and a coefficient for each count vector of the values. To transform them takes about the third
@@ -56,6 +43,27 @@ func (t *SymmetryCP) applyCommon(
 		terms = append(terms, SymmetryRankOne{Alpha: term.Alpha, S: s})
 	}
 	return terms, levels, true, nil
+}
+
+// hasLikeLegs reports whether all legs have the same dimension, level map, map and vectors, and no map is nil.
+func (t *SymmetryCP) hasLikeLegs(maps [][]float64) bool {
+	for leg := range maps {
+		isLikeFirst := t.Shape[leg] == t.Shape[0] && slices.Equal(maps[leg], maps[0]) &&
+			slices.Equal(t.Levels.Of[leg], t.Levels.Of[0])
+		if maps[leg] == nil || !isLikeFirst {
+			return false
+		}
+	}
+	for _, term := range t.Terms {
+		first := term.vector(0)
+		for leg := range t.Shape {
+			v := term.vector(leg)
+			if !slices.Equal(v, first) || (v == nil) != (first == nil) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // valueCounts returns a term as a function of the counts c of values instead of levels, over the box shape: S at the level count of c,

@@ -201,27 +201,9 @@ func withoutGrowth(values []scaled.Number) (s []float64, shift, exp int, ok bool
 // recurrenceNodes returns the nodes of the recurrence Σ_j q_j s_{c+j} = 0 of order r that fits the values best. ok is false unless they are
 // real and at most one has a = 0.
 func recurrenceNodes(s []float64, r int) (nodes []node, ok bool) {
-	// The Hankel matrix s_{c+j}, whose null vector is q. Rows of 0 at the end make it at least square, since the decomposition has all
-	// right singular vectors only then.
-	rows := max(len(s)-r, r+1)
-	hankel := make([]float64, rows*(r+1))
-	for c := range len(s) - r {
-		copy(hankel[c*(r+1):], s[c:c+r+1])
-	}
-
-	var w linalg.Work
-	vt := make([]float64, (r+1)*(r+1))
-	if err := w.RightSVD(hankel, rows, r+1, make([]float64, r+1), vt); err != nil {
+	q, ok := recurrence(s, r)
+	if !ok {
 		return nil, false
-	}
-
-	// q is the vector of the smallest singular value, with a largest entry of 1.
-	q := vt[r*(r+1):]
-	size := maxAbs(q)
-	for j := range q {
-		if q[j] /= size; math.Abs(q[j]) < snapTolerance {
-			q[j] = 0
-		}
 	}
 
 	// Vanishing leading coefficients are roots at infinity. More than one would be a multiple root, which is no sum of nodes.
@@ -243,6 +225,34 @@ func recurrenceNodes(s []float64, r int) (nodes []node, ok bool) {
 		}
 	}
 	return nodes, true
+}
+
+// recurrence returns the coefficients q_0 … q_r of the recurrence Σ_j q_j s_{c+j} = 0 that fits the values best, the largest of them 1.
+// ok is false if the singular value decomposition fails.
+func recurrence(s []float64, r int) (q []float64, ok bool) {
+	// The Hankel matrix s_{c+j}, whose null vector is q. Rows of 0 at the end make it at least square, since the decomposition has all
+	// right singular vectors only then.
+	rows := max(len(s)-r, r+1)
+	hankel := make([]float64, rows*(r+1))
+	for c := range len(s) - r {
+		copy(hankel[c*(r+1):], s[c:c+r+1])
+	}
+
+	var w linalg.Work
+	vt := make([]float64, (r+1)*(r+1))
+	if err := w.RightSVD(hankel, rows, r+1, make([]float64, r+1), vt); err != nil {
+		return nil, false
+	}
+
+	// q is the vector of the smallest singular value, the last one.
+	q = vt[r*(r+1):]
+	size := maxAbs(q)
+	for j := range q {
+		if q[j] /= size; math.Abs(q[j]) < snapTolerance {
+			q[j] = 0
+		}
+	}
+	return q, true
 }
 
 // realRoots returns the roots of Σ_j q[j] x^j in increasing order, as eigenvalues of the companion matrix. ok is false if one is not real.
