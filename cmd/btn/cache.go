@@ -119,7 +119,7 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 		bytes[e.Kind] += e.Bytes
 		line := newEntry(e)
 		if c.Circuits {
-			if e.Kind != "decomposition" && e.Kind != "circuit" { // the kinds of entries that may hold a circuit
+			if !mayHoldCircuit(e) {
 				continue
 			}
 			e, line, err = readEntry(ctx, store, e.Key)
@@ -152,6 +152,9 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	}
 	return nil
 }
+
+// mayHoldCircuit reports whether entries of the kind may hold a circuit.
+func mayHoldCircuit(e cache.Entry) bool { return e.Kind == "decomposition" || e.Kind == "circuit" }
 
 // readEntry reads an entry and describes its contents. Contents that differ from what was stored are bad input.
 func readEntry(ctx context.Context, store *cache.Cache, key string) (found cache.Entry, one entry, err error) {

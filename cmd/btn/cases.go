@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/cases"
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -105,20 +106,28 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		sweep.Request.Model = nil
 	}
 
-	// ask
-	bar := console.NewBar(t.Err)
-	progress := &sweepProgress{bar: bar, log: t.Err, size: size, readBytes: &file.Count, began: time.Now(), shownAt: time.Now()}
-	sweep.OnUnserved = c.telling(func(err error) { bar.Clear(); t.WarnWaiting(err) })
+	progress := &sweepProgress{
+		bar: console.NewBar(t.Err), log: t.Err, size: size, readBytes: &file.Count, began: time.Now(), shownAt: time.Now(),
+	}
+	return c.answerRows(ctx, t, remote, sweep, rows, journal, progress)
+}
+
+// answerRows answers the rows, shows the progress, and says in the end how many rows there are.
+func (c *casesCmd) answerRows(
+	ctx context.Context, t *console.Terminal, remote *client.Client, sweep *cases.Sweep, rows *cases.Reader, journal *cases.Journal,
+	progress *sweepProgress,
+) error {
+	sweep.OnUnserved = c.telling(func(err error) { progress.bar.Clear(); t.WarnWaiting(err) })
 	sweep.OnProgress = progress.show
-	done, err := sweep.Run(ctx, remote, rows, t.Out, journal)
-	bar.Clear()
+	counts, err := sweep.Run(ctx, remote, rows, t.Out, journal)
+	progress.bar.Clear()
 	if err != nil {
 		if journal != nil {
-			fmt.Fprintf(t.Err, "btn: %s has %d rows: the same command resumes it\n", c.Output, done.Resumed+done.Rows)
+			fmt.Fprintf(t.Err, "btn: %s has %d rows: the same command resumes it\n", c.Output, counts.Resumed+counts.Rows)
 		}
 		return err
 	}
-	fmt.Fprintf(t.Err, "btn: %s\n", progress.summary(done))
+	fmt.Fprintf(t.Err, "btn: %s\n", progress.summary(counts))
 	return nil
 }
 

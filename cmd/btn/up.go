@@ -95,22 +95,10 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 		fmt.Fprintf(t.Out, "redis  %s\n", url)
 	}
 
-	// HTTP
-	if c.HTTP != "" {
-		server, err := telemetry.Serve(c.HTTP, metrics.Registry(), metrics.Ready, metrics.Room)
-		if err != nil {
-			return fault.Wrap(fault.Infrastructure, err)
-		}
-		defer server.Close()
-		fmt.Fprintf(t.Out, "http   %s\n", server.URL)
-	}
-	if c.Gateway != noGateway {
-		gateway, err := c.startGateway(stack, tenants, logger, metrics.Registry())
-		if err != nil {
-			return err
-		}
-		defer gateway.Close()
-		fmt.Fprintf(t.Out, "gateway %s\n", gateway.URL)
+	closeHTTP, err := c.serveHTTP(t.Out, stack, tenants, logger, metrics)
+	defer closeHTTP()
+	if err != nil {
+		return err
 	}
 
 	fmt.Fprintf(t.Out, "ready; try: btn infer --nats %s MODEL.uai (Ctrl-C ends)\n", stack.NATSURL())
@@ -129,6 +117,32 @@ func (c *upCmd) serverOptions(token string) embedded.Options {
 		RedisPort: c.RedisPort, NoRedis: c.Redis != "",
 		Setup: pipeline.Streams{MaxBytes: int64(c.MaxBytes), Keep: c.Keep, KeepAtLeast: c.KeepAtLeast},
 	}
+}
+
+// serveHTTP serves metrics and health, and starts the gateway, as far as the flags ask for them, and prints their URLs. closeHTTP ends
+// those that were started, also if there is an error.
+func (c *upCmd) serveHTTP(
+	out io.Writer, stack *console.Stack, tenants *admission.File, logger *slog.Logger, metrics *metrics.Metrics,
+) (closeHTTP func(), err error) {
+	closeHTTP = func() {}
+	if c.HTTP != "" {
+		server, err := telemetry.Serve(c.HTTP, metrics.Registry(), metrics.Ready, metrics.Room)
+		if err != nil {
+			return closeHTTP, fault.Wrap(fault.Infrastructure, err)
+		}
+		closeHTTP = func() { server.Close() }
+		fmt.Fprintf(out, "http   %s\n", server.URL)
+	}
+	if c.Gateway != noGateway {
+		gateway, err := c.startGateway(stack, tenants, logger, metrics.Registry())
+		if err != nil {
+			return closeHTTP, err
+		}
+		closeServer := closeHTTP
+		closeHTTP = func() { gateway.Close(); closeServer() }
+		fmt.Fprintf(out, "gateway %s\n", gateway.URL)
+	}
+	return closeHTTP, nil
 }
 
 // startGateway starts the gateway with a connection of its own to the stack, which closes it.

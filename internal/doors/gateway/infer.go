@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -82,11 +83,17 @@ func (g *Gateway) postInfer(c *call) error {
 		return c.writeJSON(http.StatusAccepted, Submitted{job, digest, StatusPending})
 	}
 
-	// wait for its answer
 	patience := g.limits.Patience
 	if deadline > 0 && deadline < patience.Milliseconds() {
 		patience = min(patience, time.Duration(deadline)*time.Millisecond+time.Second) // a second for the answer to come
 	}
+	return c.answerJob(ctx, tenantClient, job, digest, patience, options.isIDGiven)
+}
+
+// answerJob waits for the answer of a job, and answers with it. If the patience ends first, it answers that the job is pending.
+func (c *call) answerJob(
+	ctx context.Context, tenantClient *client.Client, job, digest string, patience time.Duration, isIDGiven bool,
+) error {
 	waitCtx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	answer, err := tenantClient.Wait(waitCtx, job)
@@ -95,7 +102,7 @@ func (g *Gateway) postInfer(c *call) error {
 		return c.writeAnswer(answer)
 	case lossOf(ctx) != nil: // the gateway has lost its connection to NATS
 		return infrastructure("%w; the job goes on: GET /v1/jobs/%s has its answer when it is back", lossOf(ctx), job)
-	case ctx.Err() != nil && !options.isIDGiven:
+	case ctx.Err() != nil && !isIDGiven:
 		// the client went away, and nobody knows the job's id: nobody will ask for its answer
 		cancelCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
