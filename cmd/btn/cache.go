@@ -106,7 +106,7 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	}
 
 	// a line for each entry
-	out, w := json.NewEncoder(t.Out), tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0) // --json writes to out, a table to w
+	encoder, w := json.NewEncoder(t.Out), tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0) // --json writes by encoder, a table by w
 	if !c.JSON {
 		if c.Circuits {
 			fmt.Fprint(w, "EDGES\tIN MEMORY\t")
@@ -131,7 +131,7 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 			}
 		}
 		if c.JSON {
-			if err := out.Encode(line); err != nil {
+			if err := encoder.Encode(line); err != nil {
 				return fault.Wrap(fault.Infrastructure, err)
 			}
 			continue
@@ -157,22 +157,22 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 func mayHoldCircuit(e cache.Entry) bool { return e.Kind == "decomposition" || e.Kind == "circuit" }
 
 // readEntry reads an entry and describes its contents. Contents that differ from what was stored are bad input.
-func readEntry(ctx context.Context, store *cache.Cache, key string) (found cache.Entry, one entry, err error) {
-	found, value, blob, err := store.Show(ctx, key)
+func readEntry(ctx context.Context, store *cache.Cache, key string) (stored cache.Entry, one entry, err error) {
+	stored, value, blob, err := store.Show(ctx, key)
 	if err != nil {
 		code := fault.Infrastructure
-		isDamaged := found.Key != "" && value == nil
+		isDamaged := stored.Key != "" && value == nil
 		if errors.Is(err, cache.ErrNoEntry) || isDamaged {
 			code = fault.BadInput
 		}
-		return found, one, fault.Wrap(code, err)
+		return stored, one, fault.Wrap(code, err)
 	}
-	one = newEntry(found)
+	one = newEntry(stored)
 	one.Blob = blob
 	if value != nil {
 		one.Holds, err = cached.Describe(ctx, key, value)
 	}
-	return found, one, fault.Wrap(fault.BadInput, err)
+	return stored, one, fault.Wrap(fault.BadInput, err)
 }
 
 // formatSpan writes a duration in whole seconds, and none if it is negative.

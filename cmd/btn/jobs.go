@@ -204,11 +204,11 @@ func (c *watchCmd) stagePrinter(out io.Writer) func(wire.Progress) {
 			return
 		}
 		last = p.Stage
-		done := ""
+		tasks := ""
 		if p.Total > 0 {
-			done = fmt.Sprintf(", %d of %d done", p.Done, p.Total)
+			tasks = fmt.Sprintf(", %d of %d done", p.Done, p.Total)
 		}
-		fmt.Fprintf(out, "btn: %s: %s%s\n", c.Job, p.Stage, done)
+		fmt.Fprintf(out, "btn: %s: %s%s\n", c.Job, p.Stage, tasks)
 	}
 }
 

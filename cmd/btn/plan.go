@@ -285,8 +285,8 @@ func (c *planCmd) priceChoice(
 	if isExact || len(q.Joint) > 0 {
 		return nil
 	}
-	asked := btn.Demand{Evidence: q.Evidence, Want: btn.Want{Marginals: q.Marginals, Targets: q.Targets}}
-	assignments, err := c.assign(ctx, until, net, asked, s)
+	demand := btn.Demand{Evidence: q.Evidence, Want: btn.Want{Marginals: q.Marginals, Targets: q.Targets}}
+	assignments, err := c.assign(ctx, until, net, demand, s)
 	if errors.Is(err, errSlow) {
 		f.Choice, f.Components, f.Growth = s.Method, 0, "the plan of an estimate was "+err.Error()
 		return nil

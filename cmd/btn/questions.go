@@ -105,9 +105,9 @@ func readQueryFile(open console.Opener, path string, l *factorgraph.Labels) ([]q
 	}
 	defer f.Close()
 	var queries []query.Query
-	in := bufio.NewReader(f)
+	lines := bufio.NewReader(f)
 	for n := 1; ; n++ {
-		line, readErr := in.ReadBytes('\n') // at the end of the file a line and io.EOF
+		line, readErr := lines.ReadBytes('\n') // at the end of the file a line and io.EOF
 		if readErr != nil && readErr != io.EOF {
 			return nil, fault.New(console.CodeOfInput(readErr), "%s: %w", console.InputName(path), readErr)
 		}

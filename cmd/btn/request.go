@@ -318,15 +318,15 @@ func (r *modelFlag) loadModel(
 		return nil, err
 	}
 	defer remote.Close()
-	found, err := remote.FindModel(ctx, ref)
+	version, err := remote.FindModel(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	r.digest = found.Digest
-	if found.Name != "" {
-		r.Model = found.String() // the answer says which version it is of
+	r.digest = version.Digest
+	if version.Name != "" {
+		r.Model = version.String() // the answer says which version it is of
 	}
-	return fetchModel(ctx, remote, found.Digest)
+	return fetchModel(ctx, remote, version.Digest)
 }
 
 // mayBeRegistered reports whether a model argument can be the name of a registered model, and is no file.

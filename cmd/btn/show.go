@@ -278,7 +278,8 @@ func (g *graph) overview(name string, prices []*forecast) string {
 		if g.isDirected {
 			relatives = g.parents(v)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", printable(g.labels.OfVariable(v)), joinNames(g.values(v), "value"), joinNames(g.names(relatives), "variable"))
+		fmt.Fprintf(w, "%s\t%s\t%s\n",
+			printable(g.labels.OfVariable(v)), joinNames(g.values(v), "value"), joinNames(g.names(relatives), "variable"))
 	}
 	w.Flush()
 	if n := len(g.model.Domains) - mostListed; n > 0 {

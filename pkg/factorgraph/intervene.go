@@ -137,18 +137,18 @@ func (m *Model) variableName(v int) string {
 // switchedTable returns a table with a switch as its first mode. At value s of the switch it is t if positions[s] is −1; else it is 1 if
 // the variable at a mode has the value values[positions[s]], and 0 if not.
 func switchedTable(t *tensor.Dense, mode int, values, positions []int) *tensor.Dense {
-	out := &tensor.Dense{Shape: slices.Concat([]int{len(positions)}, t.Shape), Data: make([]float64, 0, len(positions)*len(t.Data))}
+	switched := &tensor.Dense{Shape: slices.Concat([]int{len(positions)}, t.Shape), Data: make([]float64, 0, len(positions)*len(t.Data))}
 	stride := strideOf(t, mode)
 	for _, k := range positions {
 		if k < 0 {
-			out.Data = append(out.Data, t.Data...)
+			switched.Data = append(switched.Data, t.Data...)
 			continue
 		}
 		for entry := range t.Data {
-			out.Data = append(out.Data, indicator(entry/stride%t.Shape[mode] == values[k]))
+			switched.Data = append(switched.Data, indicator(entry/stride%t.Shape[mode] == values[k]))
 		}
 	}
-	return out
+	return switched
 }
 
 // switchedCP is switchedTable for a CP factor, whose entries are sums of products: positions has, by value of the switch, −1 for the
@@ -156,7 +156,7 @@ func switchedTable(t *tensor.Dense, mode int, values, positions []int) *tensor.D
 // each of values is 1 if the switch has its position and v the value, and else 0.
 func switchedCP(t *tensor.CP, mode int, values, positions []int) *tensor.CP {
 	terms := len(t.Weights) + len(values)
-	out := &tensor.CP{
+	switched := &tensor.CP{
 		Shape:   slices.Concat([]int{len(positions)}, t.Shape),
 		Weights: slices.Concat(t.Weights, slices.Repeat([]float64{1}, len(values))),
 		Vectors: make([][]float64, 1+len(t.Shape)),
@@ -172,7 +172,7 @@ func switchedCP(t *tensor.CP, mode int, values, positions []int) *tensor.CP {
 			switchVectors = append(switchVectors, indicator(k == value))
 		}
 	}
-	out.Vectors[0] = switchVectors
+	switched.Vectors[0] = switchVectors
 	for l, d := range t.Shape {
 		vectors := make([]float64, 0, terms*d)
 		for k := range t.Weights {
@@ -185,9 +185,9 @@ func switchedCP(t *tensor.CP, mode int, values, positions []int) *tensor.CP {
 				vectors = append(vectors, indicator(l != mode || x == value))
 			}
 		}
-		out.Vectors[1+l] = vectors
+		switched.Vectors[1+l] = vectors
 	}
-	return out
+	return switched
 }
 
 // indicator returns 1 if the condition holds, else 0.

@@ -72,16 +72,16 @@ func normalisedRows(t *tensor.Dense, mode int) *tensor.Dense {
 	if areExact || isOfAnotherMode {
 		return t
 	}
-	out := &tensor.Dense{Shape: t.Shape, Data: slices.Clone(t.Data)}
+	normal := &tensor.Dense{Shape: t.Shape, Data: slices.Clone(t.Data)}
 	for row := range table.count() {
 		if sum := table.sum(row); !isExactly(sum, table.length) {
 			first := table.firstEntry(row)
 			for x := range table.length {
-				out.Data[first+x*table.stride] /= sum
+				normal.Data[first+x*table.stride] /= sum
 			}
 		}
 	}
-	return out
+	return normal
 }
 
 func sumOf(row []float64) float64 {

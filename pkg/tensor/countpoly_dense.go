@@ -134,7 +134,7 @@ func (t *Dense) isInSafeRange(w []LegWeights) bool {
 		low += weightLow
 		high += weightHigh
 	}
-	return low > -900 && high+int(math.Log2(float64(len(t.Data)))) < 900
+	return low > -900 && high+int(math.Log2(float64(len(t.Data)))) < 900 // float64s reach from 2^−1022 to 2^1023, with some bits to spare
 }
 
 // exponents returns bounds on the binary exponents of the entries that are not 0. low is at most 0 and high at least 0.

@@ -24,24 +24,24 @@ func ToDense(t Tensor, maxEntries int) (*Dense, error) {
 	}
 
 	// In float64, or entry by entry if products were too small for that.
-	out := &Dense{Shape: t.Dims(), Data: make([]float64, size)}
-	if isLossy := sumTerms(t, out); isLossy {
-		x := make([]int, len(out.Shape))
-		for i := range out.Data {
-			out.Data[i] = At(t, x).Float64()
-			advance(x, out.Shape)
+	table := &Dense{Shape: t.Dims(), Data: make([]float64, size)}
+	if isLossy := sumTerms(t, table); isLossy {
+		x := make([]int, len(table.Shape))
+		for i := range table.Data {
+			table.Data[i] = At(t, x).Float64()
+			advance(x, table.Shape)
 		}
 	}
 
-	if err := finite(out.Data, "entry"); err != nil {
+	if err := finite(table.Data, "entry"); err != nil {
 		return nil, err
 	}
 
-	recomputeCancelled(t, out)
-	if err := checkUnderflow(t, out); err != nil {
+	recomputeCancelled(t, table)
+	if err := checkUnderflow(t, table); err != nil {
 		return nil, err
 	}
-	return out, nil
+	return table, nil
 }
 
 // sumTerms adds the terms of t to a table, in float64. isLossy is true if a product was too small for that.

@@ -86,15 +86,15 @@ func withLegFirst(t *Dense, leg int) *Dense {
 func restrict(t *Dense, leg int, values []int) *Dense {
 	shape := slices.Clone(t.Shape)
 	shape[leg] = len(values)
-	out := &Dense{Shape: shape}
+	restricted := &Dense{Shape: shape}
 	stride := strides(t.Shape)[leg]
 	d := t.Shape[leg]
 	for block := 0; block < len(t.Data); block += d * stride {
 		for _, x := range values {
-			out.Data = append(out.Data, t.Data[block+x*stride:][:stride]...)
+			restricted.Data = append(restricted.Data, t.Data[block+x*stride:][:stride]...)
 		}
 	}
-	return out
+	return restricted
 }
 
 // prefixSkeleton returns the skeleton of t as a matrix, with the first k legs as rows and the others as columns. ok is false if its rank is
@@ -282,11 +282,11 @@ func commonEigenvectors(ku, kv []float64, rank int) (vectors []float64, ok bool)
 
 // transposed returns the transpose of a rows × cols matrix.
 func transposed(a []float64, rows, cols int) []float64 {
-	out := make([]float64, len(a))
+	result := make([]float64, len(a))
 	for i := range rows {
 		for j := range cols {
-			out[j*rows+i] = a[i*cols+j]
+			result[j*rows+i] = a[i*cols+j]
 		}
 	}
-	return out
+	return result
 }

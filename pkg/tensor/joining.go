@@ -182,7 +182,7 @@ func (j joining) box(w []LegWeights) ([]int, error) {
 func (j joining) countPoly(product countspace.Poly, s scaled.Vector, legs, extra int) countspace.Poly {
 	coreStep := levelSteps(j.core)
 	shape := j.weightShape(product.Shape, legs)
-	out := countspace.New(shape)
+	counts := countspace.New(shape)
 	weightStep := append([]int{0}, strides(shape)...)
 
 	c := make([]int, len(product.Shape)) // the exponents of monomial i
@@ -192,11 +192,11 @@ func (j joining) countPoly(product countspace.Poly, s scaled.Vector, legs, extra
 			if extra >= 0 {
 				coreIndex += coreStep[extra]
 			}
-			addAt(out, weightIndex, v.Mul(s.At(coreIndex)))
+			addAt(counts, weightIndex, v.Mul(s.At(coreIndex)))
 		}
 		advance(c, product.Shape)
 	}
-	return out
+	return counts
 }
 
 // countIndices returns the index of the core count and that of the weight count of the monomial with the exponents c. coreStep and

@@ -55,14 +55,14 @@ func checkLegPolys(dims, box []int) error {
 
 // zeroLegPolys returns the polynomial 0 for every value of every leg.
 func zeroLegPolys(dims []int, vars int) [][]countspace.Poly {
-	out := make([][]countspace.Poly, len(dims))
+	polys := make([][]countspace.Poly, len(dims))
 	for leg, d := range dims {
-		out[leg] = make([]countspace.Poly, d)
-		for x := range out[leg] {
-			out[leg][x] = countspace.Constant(vars, scaled.Number{})
+		polys[leg] = make([]countspace.Poly, d)
+		for x := range polys[leg] {
+			polys[leg][x] = countspace.Constant(vars, scaled.Number{})
 		}
 	}
-	return out
+	return polys
 }
 
 // legPolys returns, for every leg and value, the count polynomial of the table with that leg fixed at that value.

@@ -120,11 +120,11 @@ func (t *CP) errorAgainst(d *Dense) (relativeError float64, ok bool) {
 // stay so.
 func (t *CP) mapped(f func(float64) float64) *CP {
 	apply := func(list []float64) []float64 {
-		out := make([]float64, len(list))
+		result := make([]float64, len(list))
 		for k, x := range list {
-			out[k] = f(x)
+			result[k] = f(x)
 		}
-		return out
+		return result
 	}
 
 	out := &CP{Shape: t.Shape, Weights: apply(t.Weights), Vectors: make([][]float64, len(t.Shape))}

@@ -73,7 +73,7 @@ func (t *SymmetryCP) valueCounts(term SymmetryRankOne, shape []int) countspace.P
 	levelOf := t.Levels.Of[0] // by value
 	r := term.vector(0)
 	step := levelSteps(t.Levels)
-	out := countspace.New(shape)
+	counts := countspace.New(shape)
 
 	everyCount(shape, n, func(i, count0 int, c []int) {
 		levelCount := count0 * step[levelOf[0]] // its index in S
@@ -82,9 +82,9 @@ func (t *SymmetryCP) valueCounts(term SymmetryRankOne, shape []int) countspace.P
 			levelCount += k * step[levelOf[a+1]]
 			product = product.Mul(power(r, a+1, k))
 		}
-		set(out, i, product.Mul(term.S.At(levelCount)))
+		set(counts, i, product.Mul(term.S.At(levelCount)))
 	})
-	return out
+	return counts
 }
 
 // power returns r[a]^k, by squaring; 1 if r is nil.

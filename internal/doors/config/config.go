@@ -251,11 +251,11 @@ type settingsFile struct {
 
 // Validate refuses keys that no flag of the program has: a misspelt setting must not pass in silence.
 func (r *settingsFile) Validate(app *kong.Application) error {
-	known := map[string]bool{}
+	isSetting := map[string]bool{}
 	var walk func(*kong.Node)
 	walk = func(n *kong.Node) {
 		for _, flag := range n.Flags {
-			known[flag.Name] = flag.Name != "help" && flag.Name != "version" // these are asked, not set
+			isSetting[flag.Name] = flag.Name != "help" && flag.Name != "version" // these are asked, not set
 		}
 		for _, child := range n.Children {
 			walk(child)
@@ -264,7 +264,7 @@ func (r *settingsFile) Validate(app *kong.Application) error {
 	walk(app.Node)
 	var unknown []string
 	for key := range r.values {
-		if !known[key] {
+		if !isSetting[key] {
 			unknown = append(unknown, key)
 		}
 	}

@@ -31,7 +31,7 @@ func (c *call) readBody() ([]byte, error) {
 		return nil, err
 	}
 	raw := &pacedReader{call: c, source: http.MaxBytesReader(c.response, c.request.Body, l.Body), began: time.Now(), sum: sha256.New()}
-	in, err := c.decompress(raw)
+	decompressed, err := c.decompress(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (c *call) readBody() ([]byte, error) {
 			body = append(make([]byte, 0, size), body...)
 		}
 
-		n, err := in.Read(body[len(body):cap(body)])
+		n, err := decompressed.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		switch {
 		case int64(len(body)) > l.Body:

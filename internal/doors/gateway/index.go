@@ -341,32 +341,32 @@ func (g *Gateway) listJobs(c *call) error {
 	}
 
 	// Fill the page. States and Total count the jobs on all pages.
-	out := Jobs{Jobs: []JobLine{}, States: map[string]int{}}
+	page := Jobs{Jobs: []JobLine{}, States: map[string]int{}}
 	for _, l := range lines {
 		if !c.maySee(l.Job) || !filter.matches(l) {
 			continue
 		}
-		out.States[l.Status]++
+		page.States[l.Status]++
 		if filter.state != "" && l.Status != filter.state {
 			continue
 		}
-		out.Total++
+		page.Total++
 		if filter.lastShown != nil && compareLines(l, filter.lastShown) <= 0 {
 			continue // on an earlier page
 		}
-		if len(out.Jobs) < filter.limit {
-			out.Jobs = append(out.Jobs, *l)
-		} else if out.Next == "" { // there is another page
-			last := out.Jobs[filter.limit-1]
-			out.Next = fmt.Sprintf("%d-%s", last.firstSeen(), last.Job)
+		if len(page.Jobs) < filter.limit {
+			page.Jobs = append(page.Jobs, *l)
+		} else if page.Next == "" { // there is another page
+			last := page.Jobs[filter.limit-1]
+			page.Next = fmt.Sprintf("%d-%s", last.firstSeen(), last.Job)
 		}
 	}
 	if filter.hasGlances {
-		if err := c.addGlances(out.Jobs); err != nil {
+		if err := c.addGlances(page.Jobs); err != nil {
 			return err
 		}
 	}
-	return c.writeJSON(http.StatusOK, out)
+	return c.writeJSON(http.StatusOK, page)
 }
 
 // boolParameter returns a parameter of an address that is true or false; defaultValue without it.

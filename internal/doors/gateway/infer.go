@@ -144,21 +144,21 @@ type inferOptions struct {
 
 // readJob reads a request for answers, and returns its job and its options.
 func (c *call) readJob(ctx context.Context) (*wire.Request, inferOptions, error) {
-	in, err := c.readInfer()
+	question, err := c.readInfer()
 	if err != nil {
 		return nil, inferOptions{}, err
 	}
-	isListed := in.Queries != nil
+	isListed := question.Queries != nil
 	if !isListed {
-		in.Queries = []Query{in.Query}
-	} else if !reflect.ValueOf(in.Query).IsZero() {
+		question.Queries = []Query{question.Query}
+	} else if !reflect.ValueOf(question.Query).IsZero() {
 		return nil, inferOptions{}, badRequest("one query may be given flat, or several in queries, and not both")
 	}
 
 	// id and tenant
-	request := &wire.Request{Tenant: in.Tenant, Settings: in.Settings, DeadlineMS: in.DeadlineMS}
-	id := in.Job
-	if in.Look {
+	request := &wire.Request{Tenant: question.Tenant, Settings: question.Settings, DeadlineMS: question.DeadlineMS}
+	id := question.Job
+	if question.Look {
 		if id != "" {
 			return nil, inferOptions{}, badRequest("look makes up the job's id: job is not given beside it")
 		}
@@ -168,19 +168,19 @@ func (c *call) readJob(ctx context.Context) (*wire.Request, inferOptions, error)
 		return nil, inferOptions{}, err
 	}
 	if c.caller.Tenant != "" {
-		if in.Tenant != "" && in.Tenant != c.caller.Tenant {
-			return nil, inferOptions{}, refuse(http.StatusForbidden, fault.BadInput, "the key is not that of tenant %.80q", in.Tenant)
+		if question.Tenant != "" && question.Tenant != c.caller.Tenant {
+			return nil, inferOptions{}, refuse(http.StatusForbidden, fault.BadInput, "the key is not that of tenant %.80q", question.Tenant)
 		}
 		request.Tenant = ""
 	}
 
 	// model and queries
-	labels, err := c.takeModel(ctx, &in, request)
+	labels, err := c.takeModel(ctx, &question, request)
 	if err != nil {
 		return nil, inferOptions{}, err
 	}
-	request.Queries, err = queriesOf(in.Queries, isListed, labels)
-	return request, inferOptions{isIDGiven: in.Job != "", isAsync: in.Async}, err
+	request.Queries, err = queriesOf(question.Queries, isListed, labels)
+	return request, inferOptions{isIDGiven: question.Job != "", isAsync: question.Async}, err
 }
 
 // jobID returns the full id of a job of the caller, with the tenant in front. For "" it makes up an id.

@@ -241,9 +241,9 @@ func (g *Gateway) listModels(c *call) error {
 	if err != nil {
 		return err
 	}
-	out := Models{Models: []Model{}}
+	list := Models{Models: []Model{}}
 	for _, m := range registered.Skipped {
-		out.Skipped = append(out.Skipped, m.String())
+		list.Skipped = append(list.Skipped, m.String())
 	}
 	for _, m := range registered.Models {
 		// a line for each version of a name, or one without a name
@@ -251,14 +251,14 @@ func (g *Gateway) listModels(c *call) error {
 		for _, v := range registered.Versions {
 			if v.Digest == m.Digest && v.Owner == m.Owner {
 				line.Name, line.Version, line.By, line.Time, hasName = v.Name, v.Version, v.By, v.Time.UnixMilli(), true
-				out.Models = append(out.Models, line)
+				list.Models = append(list.Models, line)
 			}
 		}
 		if !hasName {
-			out.Models = append(out.Models, line)
+			list.Models = append(list.Models, line)
 		}
 	}
-	return c.writeJSON(http.StatusOK, out)
+	return c.writeJSON(http.StatusOK, list)
 }
 
 // postModel registers the model file that is the body.

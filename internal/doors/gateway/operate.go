@@ -217,15 +217,15 @@ func (g *Gateway) listDeadLetters(c *call) error {
 	if err != nil {
 		return err
 	}
-	out := DeadLetters{DeadLetters: []DeadLetter{}}
+	list := DeadLetters{DeadLetters: []DeadLetter{}}
 	for _, letter := range letters {
 		if c.maySee(letter.Job) {
-			out.DeadLetters = append(out.DeadLetters, DeadLetter{
+			list.DeadLetters = append(list.DeadLetters, DeadLetter{
 				letter.Job, letter.Tenant, letter.Stage, letter.Subject, letter.Error, letter.Deliveries, letter.Time,
 			})
 		}
 	}
-	return c.writeJSON(http.StatusOK, out)
+	return c.writeJSON(http.StatusOK, list)
 }
 
 // replayJob runs a job again that was given up.

@@ -33,16 +33,16 @@ func queriesOf(queries []Query, isListed bool, labels *factorgraph.Labels) (forW
 	}
 	var origins []int // origins[j] is the position in queries of the query that forWorkers[j] was made from
 	for i := range queries {
-		asked := &queries[i]
-		sent, err := asked.Queries(labels, asked.Label, len(forWorkers))
+		source := &queries[i]
+		sent, err := source.Queries(labels, source.Label, len(forWorkers))
 		if err != nil {
 			return nil, badRequest("%s%w", place(i), err)
 		}
-		if asked.Evid != "" {
-			if asked.Evidence != nil || asked.Event != nil {
+		if source.Evid != "" {
+			if source.Evidence != nil || source.Event != nil {
 				return nil, badRequest("%sevid: it excludes evidence and event", place(i))
 			}
-			if sent[0].Evidence, err = uai.ReadEvidence(strings.NewReader(asked.Evid), labels.Domains()); err != nil {
+			if sent[0].Evidence, err = uai.ReadEvidence(strings.NewReader(source.Evid), labels.Domains()); err != nil {
 				return nil, badRequest("%sevid: %w", place(i), err)
 			}
 		}
