@@ -215,8 +215,9 @@ func (r rows) isRounded(row int, sum float64) bool {
 	return math.Abs(sum-1) <= digitSlack(entries)
 }
 
-// isTurned reports whether the rows of a table, which do not sum to 1 over a mode, would do so with its numbers in another order: over
-// another mode, or, if the mode is the last one, with its values slowest, or fastest in a table that has them slowest.
+// isTurned reports whether the rows of a table, which do not sum to 1 over a mode, would sum to 1 with the numbers in another order. The
+// rows may be over another mode. If the mode is the last one, the numbers may also stand with its values slowest, or have been turned
+// once too often.
 func isTurned(t *tensor.Dense, mode int) bool {
 	if mode < 0 || t.Shape[mode] == len(t.Data) {
 		return false

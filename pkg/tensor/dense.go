@@ -119,7 +119,8 @@ func (t *SymmetryCP) addTo(out *Dense) (isLossy bool) {
 // addOuter adds the outer product w · ⊗ vectors to data, with entry i multiplied by s(i), which is given as mantissa and exponent. A nil
 // vector is all ones, a nil s is 1. isLossy is true if a partial product was too small for float64.
 //
-// Vectors are normalised by powers of two, whose exponents are joined to those of s at the end, so that no partial product is too large.
+// Vectors are divided by powers of two, so that no entry of theirs is above 1 and no partial product is too large. The exponents of these
+// powers are added to the exponent of s at the end.
 func addOuter(
 	data []float64, w float64, vectors [][]float64, dims []int, s func(i int) (mant float64, exp int),
 ) (isLossy bool) {
@@ -128,7 +129,7 @@ func addOuter(
 	}
 
 	mant, exp := math.Frexp(w)
-	products := make([]float64, 1, len(data)) // over the modes so far
+	products := make([]float64, 1, len(data)) // by row-major index over the modes so far
 	products[0] = mant
 
 	for mode, d := range dims {

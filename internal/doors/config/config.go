@@ -123,9 +123,9 @@ func Parser(cli any, options ...kong.Option) (*kong.Kong, error) {
 	}, options...))...)
 }
 
-// withOneCommand returns a struct with those fields of cli that are flags or the command with whose name args begin,
-// and a function that copies what was parsed into cli. If args begin with no command, it returns cli. The reason is
-// speed: kong takes longer to build all commands than a small model needs.
+// withOneCommand returns a struct with some fields of cli: its flags, and of its commands the one with whose name args begin. copyBack
+// copies what was parsed from that struct into cli. If args begin with no command, it returns cli. The reason is speed: kong takes
+// longer to build all commands than a small model needs.
 func withOneCommand(cli any, args []string) (narrowed any, copyBack func()) {
 	// the fields of cli that are flags, or the command
 	full := reflect.ValueOf(cli).Elem()
