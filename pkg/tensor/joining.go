@@ -114,11 +114,12 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 
 	// The box, which has the exponents 0 and 1 of each variable that occurs, and the exponent 0 of each other one.
 	shape := filled(j.vars(), 1)
+	var multipliers [2]int
 	for i, v := range sums {
 		if v.IsZero() {
 			continue
 		}
-		for _, variable := range j.multipliers(i/j.d, i%j.d) {
+		for _, variable := range j.appendMultipliers(multipliers[:0], i/j.d, i%j.d) {
 			shape[variable] = 2
 		}
 	}
@@ -130,7 +131,7 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 			continue
 		}
 		position := 0
-		for _, variable := range j.multipliers(i/j.d, i%j.d) {
+		for _, variable := range j.appendMultipliers(multipliers[:0], i/j.d, i%j.d) {
 			position += stride[variable]
 		}
 		addAt(p, position, v)
@@ -138,8 +139,8 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 	return p
 }
 
-// multipliers returns the variables, none to two, that a leg at core level b and weight level a multiplies its monomial by.
-func (j joining) multipliers(b, a int) (list []int) {
+// appendMultipliers appends the variables, none to two, that a leg at core level b and weight level a multiplies its monomial by.
+func (j joining) appendMultipliers(list []int, b, a int) []int {
 	y, z := j.variables(b, a)
 	for _, variable := range [2]int{y, z} {
 		if variable >= 0 {
