@@ -64,11 +64,11 @@ func (c *askCmd) information(open console.Opener, l *factorgraph.Labels) (*query
 			return nil, nil, fault.New(console.CodeOfInput(err), "%s: %w", console.InputName(c.Utility), err)
 		}
 	}
-	asked, actions, err := ask.Question(l)
+	question, actions, err := ask.Question(l)
 	if err != nil {
 		return nil, nil, fault.New(fault.BadInput, "ask: %w", err)
 	}
-	return asked, actions, nil
+	return question, actions, nil
 }
 
 // checkUnobserved returns an error if the variable or a candidate is observed.

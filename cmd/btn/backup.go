@@ -38,10 +38,10 @@ func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
 
 		// to standard output
 		if c.File == console.StandardInput {
-			out := bufio.NewWriter(t.Out)
-			err := writeCopy(out)
+			buffered := bufio.NewWriter(t.Out)
+			err := writeCopy(buffered)
 			if err == nil {
-				err = fault.Wrap(fault.Infrastructure, out.Flush())
+				err = fault.Wrap(fault.Infrastructure, buffered.Flush())
 			}
 			fmt.Fprintln(t.Err, describeCounts("copied", n))
 			return err
@@ -58,17 +58,17 @@ func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
 
 // Run stores the content of a copy in the streams. It needs no keys, since the signatures of answers are in the copy.
 func (c *restoreCmd) Run(ctx context.Context, t *console.Terminal) error {
-	in, _, err := t.Stream(ctx, c.File)
+	content, _, err := t.Stream(ctx, c.File)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer content.Close()
 	return c.withOperator(ctx, "btn-restore", nil, func(b *bus.Bus) error {
 		remote, err := client.New(b.Conn.NC, client.Options{})
 		if err != nil {
 			return err
 		}
-		n, err := backup.Read(ctx, b, remote, bufio.NewReader(in))
+		n, err := backup.Read(ctx, b, remote, bufio.NewReader(content))
 		tellSkipped(t, n.Skipped)
 		fmt.Fprintf(t.Out, "%s; %d of these were there\n", describeCounts("stored", n), n.AlreadyThere)
 		return err

@@ -105,23 +105,21 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
 
-	// the head of the table
-	out, w := json.NewEncoder(t.Out), tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
+	// a line for each entry
+	encoder, w := json.NewEncoder(t.Out), tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0) // --json writes by encoder, a table by w
 	if !c.JSON {
 		if c.Circuits {
 			fmt.Fprint(w, "EDGES\tIN MEMORY\t")
 		}
 		fmt.Fprintln(w, "SIZE\tEXPIRES IN\tIDLE\tKEY")
 	}
-
-	// the entries
 	count, bytes := map[string]int{}, map[string]int64{} // by kind
 	for _, e := range entries {
 		count[e.Kind]++
 		bytes[e.Kind] += e.Bytes
 		line := newEntry(e)
 		if c.Circuits {
-			if e.Kind != "decomposition" && e.Kind != "circuit" {
+			if !mayHoldCircuit(e) {
 				continue
 			}
 			e, line, err = readEntry(ctx, store, e.Key)
@@ -129,11 +127,11 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 				return ctx.Err()
 			}
 			if err != nil || line.Holds == nil || line.Holds.Circuit == nil {
-				continue
+				continue // it is gone, broken, stored elsewhere, or no circuit
 			}
 		}
 		if c.JSON {
-			if err := out.Encode(line); err != nil {
+			if err := encoder.Encode(line); err != nil {
 				return fault.Wrap(fault.Infrastructure, err)
 			}
 			continue
@@ -147,7 +145,7 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 
 	// the sums
 	if err := w.Flush(); err != nil || c.JSON || c.Circuits {
-		return fault.Wrap(fault.Infrastructure, err)
+		return fault.Wrap(fault.Infrastructure, err) // nil if err is nil
 	}
 	for _, kind := range slices.Sorted(maps.Keys(count)) {
 		fmt.Fprintf(t.Err, "%s: %d, %s\n", kind, count[kind], config.FormatBytes(float64(bytes[kind])))
@@ -155,23 +153,26 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
+// mayHoldCircuit reports whether entries of the kind may hold a circuit.
+func mayHoldCircuit(e cache.Entry) bool { return e.Kind == "decomposition" || e.Kind == "circuit" }
+
 // readEntry reads an entry and describes its contents. Contents that differ from what was stored are bad input.
-func readEntry(ctx context.Context, store *cache.Cache, key string) (found cache.Entry, one entry, err error) {
-	found, value, blob, err := store.Show(ctx, key)
+func readEntry(ctx context.Context, store *cache.Cache, key string) (stored cache.Entry, one entry, err error) {
+	stored, value, blob, err := store.Show(ctx, key)
 	if err != nil {
 		code := fault.Infrastructure
-		isDamaged := found.Key != "" && value == nil
+		isDamaged := stored.Key != "" && value == nil
 		if errors.Is(err, cache.ErrNoEntry) || isDamaged {
 			code = fault.BadInput
 		}
-		return found, one, fault.Wrap(code, err)
+		return stored, one, fault.Wrap(code, err)
 	}
-	one = newEntry(found)
+	one = newEntry(stored)
 	one.Blob = blob
 	if value != nil {
 		one.Holds, err = cached.Describe(ctx, key, value)
 	}
-	return found, one, fault.Wrap(fault.BadInput, err)
+	return stored, one, fault.Wrap(fault.BadInput, err)
 }
 
 // formatSpan writes a duration in whole seconds, and none if it is negative.

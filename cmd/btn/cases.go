@@ -12,6 +12,8 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/cases"
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -77,31 +79,13 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	}
 
 	// the query of every row
-	request, err := c.newRequest(c.AsNATS.Job(console.NewJob(time.Now())), model, c.settings())
+	sweep, graph, err := c.newSweep(model, labels, targets)
 	if err != nil {
-		return err
-	}
-	request.DeadlineMS = milliseconds(c.Deadline)
-	graph, err := wire.NewGraph(model)
-	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
-	}
-	_, digest, err := wire.EncodeGraph(graph)
-	if err != nil {
-		return err
-	}
-	sweep := &cases.Sweep{
-		Request: request, Model: digest, Domains: model.Domains, Labels: labels, Targets: targets, CellsAreBeliefs: c.Soft == "belief",
-	}
-	if err := addSuppositions(labels, c.Do, c.Believe, &sweep.Suppositions); err != nil {
-		return err
-	}
-	if err := checkQueries(model, []query.Query{sweep.Suppositions}, false); err != nil {
 		return err
 	}
 
 	// the output
-	var journal *cases.Journal
+	var journal *cases.Journal // nil: the rows go to standard output
 	if c.Output != "" {
 		if journal, err = cases.OpenJournal(c.Output, sweep.Digest(rows)); err != nil {
 			return err
@@ -109,34 +93,66 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		defer journal.Close()
 	}
 
-	// the workers, which have the model by its digest
+	// the workers, and the model on their server, where the jobs name it by its digest
 	ctx, remote, closeRemote, err := c.connectToSweep(ctx, t, common, c.Memory)
 	if err != nil {
 		return err
 	}
 	defer closeRemote()
-	if request.ModelDigest == "" {
+	if sweep.Request.ModelDigest == "" { // the model came from a file: the server has to get it
 		if sweep.Request.ModelDigest, err = remote.PutModel(ctx, graph); err != nil {
 			return err
 		}
 		sweep.Request.Model = nil
 	}
 
-	// ask
-	bar := console.NewBar(t.Err)
-	progress := &sweepProgress{bar: bar, log: t.Err, size: size, readBytes: &file.Count, began: time.Now(), shownAt: time.Now()}
-	sweep.OnUnserved = c.telling(func(err error) { bar.Clear(); t.WarnWaiting(err) })
+	progress := &sweepProgress{
+		bar: console.NewBar(t.Err), log: t.Err, size: size, readBytes: &file.Count, began: time.Now(), shownAt: time.Now(),
+	}
+	return c.answerRows(ctx, t, remote, sweep, rows, journal, progress)
+}
+
+// answerRows answers the rows, shows the progress, and says in the end how many rows there are.
+func (c *casesCmd) answerRows(
+	ctx context.Context, t *console.Terminal, remote *client.Client, sweep *cases.Sweep, rows *cases.Reader, journal *cases.Journal,
+	progress *sweepProgress,
+) error {
+	sweep.OnUnserved = c.telling(func(err error) { progress.bar.Clear(); t.WarnWaiting(err) })
 	sweep.OnProgress = progress.show
-	done, err := sweep.Run(ctx, remote, rows, t.Out, journal)
-	bar.Clear()
+	counts, err := sweep.Run(ctx, remote, rows, t.Out, journal)
+	progress.bar.Clear()
 	if err != nil {
 		if journal != nil {
-			fmt.Fprintf(t.Err, "btn: %s has %d rows: the same command resumes it\n", c.Output, done.Resumed+done.Rows)
+			fmt.Fprintf(t.Err, "btn: %s has %d rows: the same command resumes it\n", c.Output, counts.Resumed+counts.Rows)
 		}
 		return err
 	}
-	fmt.Fprintf(t.Err, "btn: %s\n", progress.summary(done))
+	fmt.Fprintf(t.Err, "btn: %s\n", progress.summary(counts))
 	return nil
+}
+
+// newSweep returns the sweep: what all its jobs ask, without the workers and the progress. It also returns the model in its wire format.
+func (c *casesCmd) newSweep(model *factorgraph.Model, labels *factorgraph.Labels, targets []int) (*cases.Sweep, *wire.Graph, error) {
+	request, err := c.newRequest(c.AsNATS.Job(console.NewJob(time.Now())), model, c.settings())
+	if err != nil {
+		return nil, nil, err
+	}
+	request.DeadlineMS = milliseconds(c.Deadline)
+	graph, err := wire.NewGraph(model)
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.BadInput, err)
+	}
+	_, digest, err := wire.EncodeGraph(graph)
+	if err != nil {
+		return nil, nil, err
+	}
+	sweep := &cases.Sweep{
+		Request: request, Model: digest, Domains: model.Domains, Labels: labels, Targets: targets, CellsAreBeliefs: c.Soft == "belief",
+	}
+	if err := addSuppositions(labels, c.Do, c.Believe, &sweep.Suppositions); err != nil {
+		return nil, nil, err
+	}
+	return sweep, graph, checkQueries(model, []query.Query{sweep.Suppositions}, false)
 }
 
 // sweepProgress shows the progress of a sweep: a bar on a terminal, else a line every ten seconds.

@@ -21,23 +21,23 @@ type convertCmd struct {
 
 // Run writes a model file in another format. A file of that name is replaced once all of the new one is written.
 func (c *convertCmd) Run(ctx context.Context, t *console.Terminal) error {
-	from, to, err := c.formats()
+	source, target, err := c.formats()
 	if err != nil {
 		return err
 	}
-	m, err := console.LoadModelAs(t.Opener(ctx), c.Model, from, uai.Limits{})
+	m, err := console.LoadModelAs(t.Opener(ctx), c.Model, source, uai.Limits{})
 	if err != nil {
 		return err
 	}
 	if c.File == console.StandardInput {
-		err = formats.Write(t.Out, to, m)
+		err = formats.Write(t.Out, target, m)
 	} else {
-		err = console.ReplaceFile(c.File, 0o666, func(w io.Writer) error { return formats.Write(w, to, m) })
+		err = console.ReplaceFile(c.File, 0o666, func(w io.Writer) error { return formats.Write(w, target, m) })
 	}
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, fmt.Errorf("%s: %w", calledOutput(c.File), err))
 	}
-	for _, loss := range formats.Losses(to, m) {
+	for _, loss := range formats.Losses(target, m) {
 		fmt.Fprintf(t.Err, "%s: %s\n", calledOutput(c.File), loss)
 	}
 	return nil

@@ -123,8 +123,9 @@ func isInline(name string) bool {
 	return err != nil
 }
 
-// addEvents appends, for each query, one with its evidence and the event, which is asked over it. The event is a file
-// or evidence itself. Errors name both files if evidence and event contradict each other.
+// addEvents appends, for each query, one with its evidence and the event. It is asked over the first one: the ratio of their values is
+// the probability of the event under the evidence. The event is a file, or is written as evidence itself. Errors name both files if
+// evidence and event contradict each other.
 func addEvents(open console.Opener, queries []query.Query, file string, l *factorgraph.Labels) ([]query.Query, error) {
 	event, err := loadEvidence(open, file, l)
 	if err != nil {
@@ -157,7 +158,8 @@ func addEvents(open console.Opener, queries []query.Query, file string, l *facto
 		if given.EvidenceFile != "" {
 			label = given.EvidenceFile + " and " + file
 		}
-		queries = append(queries, query.Query{Evidence: joint, EvidenceFile: label, Over: q + 1, Do: given.Do, Believe: given.Believe})
+		over := q + 1 // its number from 1 on, as 0 stands for none
+		queries = append(queries, query.Query{Evidence: joint, EvidenceFile: label, Over: over, Do: given.Do, Believe: given.Believe})
 	}
 
 	return queries, nil

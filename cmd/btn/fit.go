@@ -93,12 +93,7 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 		return err
 	}
 	run := newFitRun(c, t, inputs)
-	options := fit.Options{
-		Iterations: c.Iterations, Tolerance: c.Tolerance, Pseudocount: c.Pseudocount, Seed: c.Seed, Starts: c.Starts,
-		Prior: inputs.prior, EarlierCounts: inputs.counts, ReturnCounts: c.Update != "", HeldOut: inputs.heldOut,
-		OnStep: run.printStep, OnProgress: run.showProgress, OnNote: run.printNote, OnStartEnd: run.printStart,
-		OnUnserved: c.telling(func(err error) { run.bar.Clear(); t.WarnWaiting(err) }),
-	}
+	options := run.options(inputs)
 	if err := run.resume(&options, model, inputs); err != nil {
 		return err
 	}
@@ -116,7 +111,6 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 		return err
 	}
 
-	// the outputs
 	run.printReport(&report)
 	if err := c.checkCounts(inputs); err != nil {
 		return err
@@ -172,6 +166,16 @@ func (r *fitRun) printBegin(in fitInputs, unfinished *fit.State) {
 	}
 	if unfinished != nil {
 		fmt.Fprintf(r.say, "resumed     start %d at iteration %d, from %s\n", unfinished.Start+1, unfinished.Iteration, r.stateFile)
+	}
+}
+
+// options returns the options of the fit by the flags, without an earlier state. The run prints the fit's progress.
+func (r *fitRun) options(in fitInputs) fit.Options {
+	return fit.Options{
+		Iterations: r.Iterations, Tolerance: r.Tolerance, Pseudocount: r.Pseudocount, Seed: r.Seed, Starts: r.Starts,
+		Prior: in.prior, EarlierCounts: in.counts, ReturnCounts: r.Update != "", HeldOut: in.heldOut,
+		OnStep: r.printStep, OnProgress: r.showProgress, OnNote: r.printNote, OnStartEnd: r.printStart,
+		OnUnserved: r.telling(func(err error) { r.bar.Clear(); r.terminal.WarnWaiting(err) }),
 	}
 }
 

@@ -32,7 +32,7 @@ func (c *fitCmd) loadStructure(ctx context.Context, t *console.Terminal) (*facto
 	c.limits.Unknown = func(node string) { unknown = append(unknown, node) }
 	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
 	if err == nil {
-		if normal, _ := m.Normalised(); normal.WrongRow() == "" { // else it is the error
+		if normal, _ := m.Normalised(); normal.WrongRow() == "" { // else the fit ends with the wrong row as its error
 			tellRows(t, m)
 		}
 	}
@@ -135,17 +135,17 @@ func (c *fitCmd) readCases(ctx context.Context, t *console.Terminal, m *factorgr
 		return nil, err
 	}
 	defer file.Close()
-	in, err := cases.NewReader(file, labels, cases.Columns{
+	rows, err := cases.NewReader(file, labels, cases.Columns{
 		Ignore: c.Ignore, Weight: c.Weight, Missing: c.Missing, Advice: "; --ignore leaves a column out",
 	})
 	var data *fit.Data
 	if err == nil {
-		data, err = fit.Read(ctx, in)
+		data, err = fit.Read(ctx, rows)
 	}
 	if err != nil {
 		return nil, fault.New(fault.CodeOf(err), "%s: %w", console.InputName(name), err)
 	}
-	tellAddedColumns(t, name, in)
+	tellAddedColumns(t, name, rows)
 	if data.SkippedRows > 0 {
 		for _, wrong := range data.RowErrors {
 			fmt.Fprintf(t.Err, "btn: %s: %v\n", console.InputName(name), wrong)

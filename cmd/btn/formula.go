@@ -73,6 +73,7 @@ func (p *printer) clauseText(j int) string {
 			words = append(words, fmt.Sprintf("and %d more", len(literals)-k))
 			break
 		}
+		// Literal v + 1 is variable v at 1, and −(v + 1) is v at 0.
 		words = append(words, p.observationText(factorgraph.Observation{Var: max(l, -l) - 1, Value: min(max(l, 0), 1)}))
 	}
 	text := strings.Join(words, " ")

@@ -131,8 +131,8 @@ func (c *friendsCmd) Run(t *console.Terminal) error {
 		if err != nil {
 			return fault.Wrap(fault.BadInput, err)
 		}
-		to := destination{Out: c.Evidence}
-		if err := to.stream(t, func(w io.Writer) error { return uai.WriteEvidence(w, e) }); err != nil {
+		destinationFile := destination{Out: c.Evidence}
+		if err := destinationFile.stream(t, func(w io.Writer) error { return uai.WriteEvidence(w, e) }); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ type inferCmd struct {
 
 // Validate refuses two forms of output at once; kong calls it.
 func (c *inferCmd) Validate() error {
-	for _, other := range []struct {
+	for _, excluded := range []struct {
 		flag    string
 		isGiven bool
 		why     string
@@ -51,8 +51,8 @@ func (c *inferCmd) Validate() error {
 		{"--gradients", c.Gradients, "a solution file has no place for derivatives"},
 		{"--queries", c.Queries != "", "a solution file has one answer"},
 	} {
-		if other.isGiven && c.Format == "uai" {
-			return fmt.Errorf("%s and --format uai exclude each other: %s", other.flag, other.why)
+		if excluded.isGiven && c.Format == "uai" {
+			return fmt.Errorf("%s and --format uai exclude each other: %s", excluded.flag, excluded.why)
 		}
 	}
 	return c.validate(&c.requestFlags)
@@ -113,12 +113,12 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 		}
 		queryCount := max(1, len(c.Evid))
 		if ask.event != "" {
-			queryCount *= 2
+			queryCount *= 2 // the event is asked by a second query for each evidence
 		}
 		results = stage.FailedResults(job, queryCount, err, "btn") // --json prints an object in any case
 	}
 
-	// print it
+	// print it, as prepare and the question have set c: both are known only now
 	p.queries, p.labels, p.actions, p.showsUnasked = queries, c.labels, ask.actions, c.showsUnasked
 	if c.asksPrior {
 		p.prior, results = &results[len(results)-1], results[:len(results)-1]
@@ -191,13 +191,13 @@ func (c *answering) answer(
 	}
 	defer closeRemote()
 
-	// its progress
+	// its progress, heard before the job is submitted
 	start := time.Now()
-	var say io.Writer
+	var say io.Writer // nil: --json shows no progress
 	if !c.JSON {
 		say = t.Err
 	}
-	stop, bar, err := watchJob(remote, job, say, nil)
+	stop, bar, err := watchJob(remote, job, say, nil) // the bar may be nil: then it draws and clears nothing
 	if err != nil {
 		return nil, nil, err
 	}
@@ -210,6 +210,18 @@ func (c *answering) answer(
 
 	// submit it and wait
 	message.DeadlineMS = milliseconds(timeLeft)
+	answer, err := c.submit(ctx, remote, message, timeLeft, func(err error) { bar.Clear(); t.WarnWaiting(err) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return resultsOf(answer, job, len(queries), time.Since(start)), queries, nil
+}
+
+// submit submits a job and waits for its answer: for timeLeft and the grace, or until ctx ends if timeLeft is 0. warn hears that nobody
+// serves the job. If the command is interrupted, submit cancels the job.
+func (c *answering) submit(
+	ctx context.Context, remote *client.Client, message wire.Request, timeLeft time.Duration, warn func(error),
+) (*wire.Answer, error) {
 	waitCtx := ctx
 	if timeLeft > 0 {
 		timed, cancel := context.WithTimeout(ctx, timeLeft+c.grace())
@@ -220,42 +232,43 @@ func (c *answering) answer(
 		if _, err := remote.Submit(waitCtx, message); err != nil {
 			return nil, err
 		}
-		return remote.WaitTelling(waitCtx, job, c.telling(func(err error) { bar.Clear(); t.WarnWaiting(err) }))
+		return remote.WaitTelling(waitCtx, message.Job, c.telling(warn))
 	})
+	if err == nil {
+		return answer, nil
+	}
 
 	// why there is no answer
 	isLate := ctx.Err() == nil && waitCtx.Err() != nil
-	if err != nil && isLate {
+	if isLate {
 		err = c.lateError()
 	}
-	if cause := context.Cause(ctx); err != nil && cause != ctx.Err() {
-		err = cause // the workers ended
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		err = cause // connect ended ctx, as the workers of this process ended
 	}
 	wasInterrupted := errors.Is(ctx.Err(), context.Canceled)
-	if err != nil && c.server().address() != "" && wasInterrupted { // nobody waits any more: tell the workers
+	if c.server().address() != "" && wasInterrupted { // nobody waits any more: tell the workers
 		cancelCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), console.Patience)
 		defer cancel()
-		err = errors.Join(err, remote.Cancel(cancelCtx, job, "interrupted"))
+		err = errors.Join(err, remote.Cancel(cancelCtx, message.Job, "interrupted"))
 	}
-	if err != nil {
-		return nil, nil, err
-	}
+	return nil, err
+}
 
-	// the results
-	results = answer.Results
+// resultsOf returns the results of an answer, or as many with its error if it has none. Each gets the total time as a timing.
+func resultsOf(answer *wire.Answer, job string, queryCount int, total time.Duration) []query.Result {
+	results := answer.Results
 	if e := answer.Error; answer.Status != wire.StatusOK && len(results) == 0 {
-		results = stage.FailedResults(job, len(queries), fault.New(e.Code, "%s", e.Message), e.Stage)
+		results = stage.FailedResults(job, queryCount, fault.New(e.Code, "%s", e.Message), e.Stage)
 	}
-
-	total := float64(time.Since(start).Microseconds()) / 1000
+	totalMS := float64(total.Microseconds()) / 1000
 	for i := range results {
 		if results[i].TimingsMS == nil {
 			results[i].TimingsMS = map[string]float64{}
 		}
-		results[i].TimingsMS["total"] = total
+		results[i].TimingsMS["total"] = totalMS
 	}
-
-	return results, queries, nil
+	return results
 }
 
 // server returns the server of the workers, whose address is "" if they are in this process.
@@ -272,9 +285,9 @@ func (c *placeFlags) telling(say func(error)) func(error) {
 	return say
 }
 
-// connect connects to running workers, or starts the embedded stack within memory, with room for streams. The context
-// that it returns ends when the workers of the stack do, with the reason as its cause. The function ends the connection
-// or the stack.
+// connect connects to running workers, or starts the embedded stack (NATS, Redis and the workers in this process) within memory, with room
+// for streams. The returned context ends when the workers of the stack do, with the reason as its cause. The returned function ends the
+// connection or the stack.
 func (c *placeFlags) connect(
 	ctx context.Context, t *console.Terminal, logger *slog.Logger, provider trace.TracerProvider,
 	memory config.Size, room pipeline.Streams,
@@ -302,14 +315,14 @@ func (c *placeFlags) connect(
 		case <-ctx.Done():
 		}
 	}()
-	limitMemory(memory) // now: the server takes its room for streams from the limit
+	limitMemory(memory) // after the start: at its start the server of the stack takes its room for streams from the limit
 	return ctx, stack.Client, func() { end(nil); stack.CloseWithin(console.Patience) }, nil
 }
 
 // sweepRoom is for the streams of a process that sweeps: its answers are soon forgotten.
 var sweepRoom = pipeline.Streams{MaxBytes: 512 << 20, KeepAtLeast: 5 * time.Second}
 
-// connectToSweep is connect for many jobs one after another, traced until the returned function is called.
+// connectToSweep is connect for a command that sends many jobs, a sweep. They are traced until the returned function is called.
 func (c *placeFlags) connectToSweep(
 	ctx context.Context, t *console.Terminal, common *config.Common, memory config.Size,
 ) (context.Context, *client.Client, func(), error) {
@@ -330,8 +343,8 @@ func (c *placeFlags) connectToSweep(
 // machine with much else to do may leave a heartbeat waiting for seconds.
 const ownAckWait = time.Minute
 
-// startStack starts the embedded stack, with room for streams. Since nobody else has jobs there, its consumers are
-// nine, each over all lanes: 84 take longer than a small model.
+// startStack starts the embedded stack, with room for streams. A lane is a queue of its own for the jobs of some tenants. Since this stack
+// has one tenant, its consumers are nine, each over all lanes: to make 84, by lane, takes longer than to answer a small model.
 func (c *placeFlags) startStack(
 	ctx context.Context, logger *slog.Logger, provider trace.TracerProvider, room pipeline.Streams,
 ) (*console.Stack, error) {
@@ -341,8 +354,8 @@ func (c *placeFlags) startStack(
 	})
 }
 
-// watchJob shows the progress of a job and the messages of its stages, as a bar if out is a terminal; else it calls
-// news, unless that is nil. If out is nil, it shows nothing.
+// watchJob writes the messages of a job's stages to out, and shows its progress: as a bar if out is a terminal, else by a call of news
+// unless that is nil. If out is nil, it shows nothing. bar is nil if there is none; its methods do nothing then.
 func watchJob(c *client.Client, job string, out io.Writer, news func(wire.Progress)) (stop func(), bar *console.Bar, err error) {
 	if out == nil {
 		return func() {}, nil, nil

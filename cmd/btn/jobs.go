@@ -169,20 +169,20 @@ func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
 			return err
 		}
 		defer stop()
-		if _, err := remote.Answer(ctx, c.Job); bar == nil && errors.Is(err, client.ErrNotFound) {
+		if _, err := remote.Answer(ctx, c.Job); bar == nil && errors.Is(err, client.ErrNotFound) { // a bar says as much
 			fmt.Fprintf(t.Err, "btn: %s: no answer yet\n", c.Job)
 		}
 
 		// its answer
-		wait, cancel := ctx, context.CancelFunc(func() {})
+		waitCtx, cancel := ctx, context.CancelFunc(func() {})
 		if c.Timeout > 0 {
-			wait, cancel = context.WithTimeout(ctx, c.Timeout)
+			waitCtx, cancel = context.WithTimeout(ctx, c.Timeout)
 		}
 		defer cancel()
-		answer, err := remote.WaitTelling(wait, c.Job, func(err error) { bar.Clear(); t.WarnWaiting(err) })
+		answer, err := remote.WaitTelling(waitCtx, c.Job, func(err error) { bar.Clear(); t.WarnWaiting(err) })
 		bar.Clear()
 		if err != nil {
-			if wait.Err() != nil && ctx.Err() == nil {
+			if waitCtx.Err() != nil && ctx.Err() == nil {
 				return fault.New(fault.Deadline, "no answer within %s; the job goes on", c.Timeout)
 			}
 			return err
@@ -204,11 +204,11 @@ func (c *watchCmd) stagePrinter(out io.Writer) func(wire.Progress) {
 			return
 		}
 		last = p.Stage
-		done := ""
+		tasks := ""
 		if p.Total > 0 {
-			done = fmt.Sprintf(", %d of %d done", p.Done, p.Total)
+			tasks = fmt.Sprintf(", %d of %d done", p.Done, p.Total)
 		}
-		fmt.Fprintf(out, "btn: %s: %s%s\n", c.Job, p.Stage, done)
+		fmt.Fprintf(out, "btn: %s: %s%s\n", c.Job, p.Stage, tasks)
 	}
 }
 

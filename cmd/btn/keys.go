@@ -25,7 +25,7 @@ type keysCmd struct {
 // Run writes the missing files and prints the steps for their use.
 func (c *keysCmd) Run(t *console.Terminal) error {
 	// change keys
-	var done []string // sentences about the changes
+	var changes []string // sentences about them
 	for _, change := range []struct {
 		step  access.Step
 		names []string
@@ -34,7 +34,7 @@ func (c *keysCmd) Run(t *console.Terminal) error {
 			if err := access.ChangeKeys(c.Dir, name, change.step); err != nil {
 				return err
 			}
-			done = append(done, c.describeChange(name, change.step))
+			changes = append(changes, c.describeChange(name, change.step))
 		}
 	}
 
@@ -45,7 +45,7 @@ func (c *keysCmd) Run(t *console.Terminal) error {
 	}
 
 	// say what was done, and how to go on
-	for _, text := range done {
+	for _, text := range changes {
 		fmt.Fprintln(t.Out, text)
 	}
 	for _, name := range fresh {

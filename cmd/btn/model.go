@@ -161,11 +161,11 @@ func (s shape) String() string {
 func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
 		// find it
-		found, err := remote.FindModel(ctx, strings.TrimPrefix(c.Digest, byDigest))
+		version, err := remote.FindModel(ctx, strings.TrimPrefix(c.Digest, byDigest))
 		if err != nil {
 			return err
 		}
-		digest := found.Digest
+		digest := version.Digest
 		stored, err := remote.StatModel(ctx, digest)
 		if err != nil {
 			return err

@@ -159,7 +159,8 @@ func runUntil[T any](ctx context.Context, until time.Time, step func(context.Con
 	return value, err
 }
 
-// assign plans a demand until a time. It returns errSlow if that takes longer.
+// assign plans a demand until a time. It returns errSlow if that takes longer. The search for a plan has three quarters of the time, and
+// the rest is for what follows it.
 func (c *planCmd) assign(
 	ctx context.Context, until time.Time, net *btn.Network, d btn.Demand, s query.Settings,
 ) ([]btn.Assignment, error) {
@@ -185,20 +186,20 @@ func (c *planCmd) forecast(ctx context.Context, p planInput, q query.Query, unti
 		return f, nil
 	}
 
-	// the exact way in half of the time, then the choice
+	// the price of the exact way, within half of the time, then that of the choice
 	learning := learned.LearningWork(s)
 	f.LearnFlops = &learning
-	var exactly, chosen proposal.Offers
-	if err := c.priceExact(proposal.WithOffers(ctx, &exactly), p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
+	var exactOffers, choiceOffers proposal.Offers // the ways that were weighed, which the planner notes in the context's list
+	if err := c.priceExact(proposal.WithOffers(ctx, &exactOffers), p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
 		return nil, err
 	}
-	if err := c.priceChoice(proposal.WithOffers(ctx, &chosen), p.net, q, f, until); err != nil {
+	if err := c.priceChoice(proposal.WithOffers(ctx, &choiceOffers), p.net, q, f, until); err != nil {
 		return nil, err
 	}
 
-	// what it was among
-	if f.Offers = chosen.List(); f.Offers == nil { // the exact way was chosen
-		f.Offers = exactly.List()
+	// what the choice was among
+	if f.Offers = choiceOffers.List(); f.Offers == nil { // the exact way was chosen
+		f.Offers = exactOffers.List()
 	}
 	if !c.Why {
 		f.Offers = nil
@@ -229,13 +230,35 @@ func (c *planCmd) priceExact(
 	}
 
 	// its price, or why it has none
-	assignment := assignments[0]
-	switch {
-	case assignment.Error != nil && assignment.Error.Code != fault.OverBudget:
+	assignment := assignments[0] // of the only demand
+	if assignment.Error != nil && assignment.Error.Code != fault.OverBudget {
 		return fault.New(assignment.Error.Code, "%s", assignment.Error.Message)
+	}
+	f.setExact(&assignment, settings)
+
+	// the effect of simplification, if a contraction tree follows it
+	class := btn.ClassElimination
+	if f.Exact != nil {
+		class = assignment.Plan.Estimates[0].Parts[0].Class()
+	}
+	if class != btn.ClassElimination && class != btn.ClassJunction {
+		plannedNet, plannedDemand := stage.PlannedNetwork(net, demand, &assignment, nil)
+		f.Simplified, err = runUntil(ctx, until.Add(c.lateness()), func(ctx context.Context) (string, error) {
+			return describeSimplified(ctx, plannedNet, plannedDemand)
+		})
+		if err != nil && !errors.Is(err, errSlow) { // if it is slow, the forecast does without it
+			return err
+		}
+	}
+	return nil
+}
+
+// setExact sets what the exact way costs by an assignment, whose error may be over budget alone: then it has no price.
+func (f *forecast) setExact(assignment *btn.Assignment, settings query.Settings) {
+	switch {
 	case assignment.Error != nil:
 		f.Why = assignment.Error.Message
-	case assignment.Cost == nil:
+	case assignment.Cost == nil: // a closed form is a sum of components, and needs no contraction that has a cost
 		f.ClosedForm = assignment.Plan.PartCount()
 		f.Components, f.Fits = f.ClosedForm, true
 		f.Why = fmt.Sprintf("the base tensor has a closed form of %s", countText(float64(f.ClosedForm), "component"))
@@ -251,22 +274,6 @@ func (c *planCmd) priceExact(
 			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", assignment.Cost.Flops, proposal.AutoFlopLimit(settings))
 		}
 	}
-
-	// the effect of simplification, if a contraction tree follows it
-	class := btn.ClassElimination
-	if f.Exact != nil {
-		class = assignment.Plan.Estimates[0].Parts[0].Class()
-	}
-	if class != btn.ClassElimination && class != btn.ClassJunction {
-		plannedNet, plannedDemand := stage.PlannedNetwork(net, demand, &assignment, nil)
-		f.Simplified, err = runUntil(ctx, until.Add(c.lateness()), func(ctx context.Context) (string, error) {
-			return describeSimplified(ctx, plannedNet, plannedDemand)
-		})
-		if err != nil && !errors.Is(err, errSlow) {
-			return err
-		}
-	}
-	return nil
 }
 
 // priceChoice fills the method and the cost to which the settings lead, unless that is the exact way.
@@ -278,8 +285,8 @@ func (c *planCmd) priceChoice(
 	if isExact || len(q.Joint) > 0 {
 		return nil
 	}
-	asked := btn.Demand{Evidence: q.Evidence, Want: btn.Want{Marginals: q.Marginals, Targets: q.Targets}}
-	assignments, err := c.assign(ctx, until, net, asked, s)
+	demand := btn.Demand{Evidence: q.Evidence, Want: btn.Want{Marginals: q.Marginals, Targets: q.Targets}}
+	assignments, err := c.assign(ctx, until, net, demand, s)
 	if errors.Is(err, errSlow) {
 		f.Choice, f.Components, f.Growth = s.Method, 0, "the plan of an estimate was "+err.Error()
 		return nil
@@ -288,13 +295,13 @@ func (c *planCmd) priceChoice(
 		return err
 	}
 
-	a := assignments[0]
+	a := assignments[0] // of the only demand
 	if a.Error != nil {
 		return fault.New(a.Error.Code, "%s", a.Error.Message)
 	}
 	f.Choice, f.Components = a.Plan.Method, a.Plan.PartCount()
 	if f.Growth = stage.Describe(assignments); f.Growth != "" {
-		_, f.Growth, _ = strings.Cut(f.Growth, ": ")
+		_, f.Growth, _ = strings.Cut(f.Growth, ": ") // without the number of the query in front, as there is one
 	}
 	return nil
 }

@@ -23,13 +23,13 @@ const (
 	// Exact marginals that take no more than some seconds.
 	cheapTable = 24 // log2 of the entries of the largest table
 	cheapFlops = 5e9
-	cheapMoves = 1 << 26 // of the search for an order
+	cheapMoves = 1 << 26 // elementary operations of the search for an order; chosen
 )
 
-// addMarginals adds marginals to the queries about a model with names, unless one of them is about variables. Of a
-// small model they are of all variables. Of a larger one those are shown later that the evidence moves most, for which
-// a last query without evidence is added. With other flags than the defaults, and in larger models, marginals are added
-// only if exact ones are cheap; else the answer says how to ask for them.
+// addMarginals adds marginals to the queries about a model with names, unless one of the queries is about variables. If the model is
+// small, all queries get them. If it is larger, the queries with evidence get them, and a last query without evidence is added, so that
+// the variables that the evidence moves most can be shown. With other flags than the defaults, and in larger models, marginals are added
+// only if exact ones are cheap; else the answer says how to ask for them. Queries of an event get none.
 func (c *answering) addMarginals(ctx context.Context, m *factorgraph.Model, queries []query.Query, ask *question) []query.Query {
 	isNamed := m.Names != nil || m.States != nil
 	if !isNamed || c.JSON || ask.uai || ask.queries != "" {
@@ -47,7 +47,7 @@ func (c *answering) addMarginals(ctx context.Context, m *factorgraph.Model, quer
 	isSmall := len(m.Domains) <= fewVariables
 	hasDefaultFlags := c.Method == string(query.MethodAuto) && !c.set.NoExact && c.Budget == nil && c.Deadline == 0
 	c.showsUnasked = !dimacs.IsFormula(m)
-	isOfUse := isSmall || hasEvidence
+	isOfUse := isSmall || hasEvidence // marginals would be shown
 	if isSmall && hasDefaultFlags || isOfUse && c.isExactIfCheap() && isCheap(ctx, m) {
 		for i := range queries {
 			queries[i].Marginals = queries[i].Over == 0 && (isSmall || !queries[i].Evidence.IsEmpty())
@@ -66,7 +66,8 @@ func (c *answering) isExactIfCheap() bool {
 	return m == query.MethodExact || m == query.MethodCircuit || m == query.MethodAuto && !c.set.NoExact
 }
 
-// isCheap reports whether elimination along a greedy order takes little work and memory.
+// isCheap reports whether elimination along a greedy order takes little work and memory, and whether the order itself is found with few
+// moves, the elementary operations of the search. Variables are the vertices of a hypergraph, and scopes its edges.
 func isCheap(ctx context.Context, m *factorgraph.Model) bool {
 	h := contractionorder.Hypergraph{Dims: m.Domains}
 	for _, f := range m.Factors {

@@ -68,7 +68,7 @@ func addFlags(queries []query.Query, asked query.Query, l *factorgraph.Labels) e
 	for i := range queries {
 		q := &queries[i]
 		if q.Over > 0 {
-			continue // the event of another query
+			continue // made of the line before, for its event
 		}
 		q.Marginals = q.Marginals || asked.Marginals
 		q.Gradients = q.Gradients || asked.Gradients
@@ -105,11 +105,11 @@ func readQueryFile(open console.Opener, path string, l *factorgraph.Labels) ([]q
 	}
 	defer f.Close()
 	var queries []query.Query
-	in := bufio.NewReader(f)
+	lines := bufio.NewReader(f)
 	for n := 1; ; n++ {
-		line, err := in.ReadBytes('\n')
-		if err != nil && err != io.EOF {
-			return nil, fault.New(console.CodeOfInput(err), "%s: %w", console.InputName(path), err)
+		line, readErr := lines.ReadBytes('\n') // at the end of the file a line and io.EOF
+		if readErr != nil && readErr != io.EOF {
+			return nil, fault.New(console.CodeOfInput(readErr), "%s: %w", console.InputName(path), readErr)
 		}
 		label := fmt.Sprintf("%s:%d", path, n)
 		if line := bytes.TrimSpace(line); len(line) > 0 {
@@ -124,7 +124,7 @@ func readQueryFile(open console.Opener, path string, l *factorgraph.Labels) ([]q
 			}
 			queries = append(queries, ofLine...)
 		}
-		if err == io.EOF {
+		if readErr == io.EOF {
 			break
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -237,7 +238,7 @@ func (r *requestFlags) load(
 	}
 	r.labels = l
 
-	// what is asked
+	// what is asked of every query
 	asked, err := ask.query(open, l)
 	if err == nil {
 		err = addSuppositions(l, r.Do, r.Believe, &asked)
@@ -246,37 +247,40 @@ func (r *requestFlags) load(
 		return nil, nil, err
 	}
 
-	// of each query of a file
-	if ask.queries != "" {
-		queries, err := readQueryFile(open, ask.queries, l)
-		if err == nil {
+	// the queries: those of a file, or one for each evidence
+	hasFile := ask.queries != ""
+	var queries []query.Query
+	if hasFile {
+		if queries, err = readQueryFile(open, ask.queries, l); err == nil {
 			err = addFlags(queries, asked, l)
 		}
-		if err == nil {
-			err = checkQueries(m, queries, true)
-		}
-		return m, queries, err
+	} else {
+		queries, err = r.evidenceQueries(open, t.Err, ask, asked)
 	}
+	if err == nil {
+		err = checkQueries(m, queries, hasFile)
+	}
+	return m, queries, err
+}
 
-	// or under each evidence
-	queries, err := loadQueries(open, r.Model, r.Evid, l, t.Err)
+// evidenceQueries returns the query that is asked with each evidence of --evid in turn, and behind them, if the question is about an event,
+// the queries with the event as well. say gets a line about a file without observations. r.labels is set.
+func (r *requestFlags) evidenceQueries(open console.Opener, say io.Writer, ask *question, asked query.Query) ([]query.Query, error) {
+	queries, err := loadQueries(open, r.Model, r.Evid, r.labels, say)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for i, q := range queries {
 		queries[i] = asked
 		queries[i].Evidence, queries[i].EvidenceFile = q.Evidence, q.EvidenceFile
 		if ask.check != nil {
-			err = errors.Join(err, ask.check(l, queries[i]))
+			err = errors.Join(err, ask.check(r.labels, queries[i]))
 		}
 	}
 	if err == nil && ask.event != "" {
-		queries, err = addEvents(open, queries, ask.event, l)
+		queries, err = addEvents(open, queries, ask.event, r.labels)
 	}
-	if err == nil {
-		err = checkQueries(m, queries, false)
-	}
-	return m, queries, err
+	return queries, err
 }
 
 // addSuppositions adds to a query which variables are set, and which posteriors are believed.
@@ -300,8 +304,8 @@ func (r *modelFlag) loadModel(
 ) (*factorgraph.Model, error) {
 	// a file
 	ref, hasPrefix := strings.CutPrefix(r.Model, byDigest)
-	mayBeRegistered := hasPrefix || server.address() != "" && mayBeRegistered(r.Model)
-	if !mayBeRegistered {
+	isOnServer := hasPrefix || server.address() != "" && mayBeRegistered(r.Model)
+	if !isOnServer {
 		return console.LoadModelAs(open, r.Model, "", r.limits)
 	}
 
@@ -314,15 +318,15 @@ func (r *modelFlag) loadModel(
 		return nil, err
 	}
 	defer remote.Close()
-	found, err := remote.FindModel(ctx, ref)
+	version, err := remote.FindModel(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	r.digest = found.Digest
-	if found.Name != "" {
-		r.Model = found.String() // the answer says which version it is of
+	r.digest = version.Digest
+	if version.Name != "" {
+		r.Model = version.String() // the answer says which version it is of
 	}
-	return fetchModel(ctx, remote, found.Digest)
+	return fetchModel(ctx, remote, version.Digest)
 }
 
 // mayBeRegistered reports whether a model argument can be the name of a registered model, and is no file.

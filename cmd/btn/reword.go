@@ -49,7 +49,7 @@ func reword(err error, hasFile bool) error {
 		return errors.New(sentence.Text(err.Error()))
 	}
 	digits, field, reason := groups[1], groups[2], groups[3]
-	position, _ := strconv.Atoi(digits)
+	position, _ := strconv.Atoi(digits) // 0 if the field is of no query
 	return fieldError(position, field, reason, hasFile && digits != "")
 }
 

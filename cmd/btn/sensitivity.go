@@ -106,7 +106,7 @@ func describeNumber(w query.Swing) string {
 		return fmt.Sprintf("number %d of factor %d", w.Number, w.Factor)
 	}
 	var child string
-	var others []string
+	var conditions []string // the other variables of the table
 	for k, v := range w.Variables {
 		pair := fmt.Sprintf("%d=%d", v, w.Values[k])
 		if w.Names != nil {
@@ -115,14 +115,14 @@ func describeNumber(w query.Swing) string {
 		if w.Of != nil && v == *w.Of {
 			child = pair
 		} else {
-			others = append(others, pair)
+			conditions = append(conditions, pair)
 		}
 	}
 	switch {
 	case child == "":
-		return fmt.Sprintf("factor %d at %s", w.Factor, strings.Join(others, ", "))
-	case len(others) == 0:
+		return fmt.Sprintf("factor %d at %s", w.Factor, strings.Join(conditions, ", "))
+	case len(conditions) == 0:
 		return "P(" + child + ")"
 	}
-	return "P(" + child + " | " + strings.Join(slices.Clip(others), ", ") + ")"
+	return "P(" + child + " | " + strings.Join(slices.Clip(conditions), ", ") + ")"
 }

@@ -110,8 +110,8 @@ func (c *showCmd) prices(ctx context.Context, m *factorgraph.Model, until time.T
 	// its forecasts
 	var list []*forecast
 	for i, q := range []query.Query{{}, {Marginals: true}} {
-		part := until.Add(-time.Until(until) * time.Duration(1-i) / 2) // half of the time for each
-		f, err := p.forecast(ctx, planInput{model: m, net: net}, q, part)
+		partEnd := until.Add(-time.Until(until) * time.Duration(1-i) / 2) // the first has half of the time, the second the remaining half
+		f, err := p.forecast(ctx, planInput{model: m, net: net}, q, partEnd)
 		if err != nil {
 			return nil, err
 		}
@@ -274,11 +274,12 @@ func (g *graph) overview(name string, prices []*forecast) string {
 	}
 	fmt.Fprintf(w, "variable\tvalues\t%s\n", related)
 	for v := range min(mostListed, len(g.model.Domains)) {
-		others := g.neighbours(v)
+		relatives := g.neighbours(v)
 		if g.isDirected {
-			others = g.parents(v)
+			relatives = g.parents(v)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", printable(g.labels.OfVariable(v)), joinNames(g.values(v), "value"), joinNames(g.names(others), "variable"))
+		fmt.Fprintf(w, "%s\t%s\t%s\n",
+			printable(g.labels.OfVariable(v)), joinNames(g.values(v), "value"), joinNames(g.names(relatives), "variable"))
 	}
 	w.Flush()
 	if n := len(g.model.Domains) - mostListed; n > 0 {
@@ -332,10 +333,8 @@ func (g *graph) describe(v int) string {
 	return trimLines(b.String())
 }
 
-// writeTable writes a factor. Conditional probabilities have a row for each assignment of the parents, other tables one
-// for each entry.
+// writeTable writes a factor: a table with a line for each row, or the size alone of a large table or of another form.
 func (g *graph) writeTable(b *strings.Builder, i int) {
-	// a large table, or another form: its size alone
 	f := g.model.Factors[i]
 	dims := f.Table.Dims()
 	entries, err := tensor.Size(dims)
@@ -350,41 +349,55 @@ func (g *graph) writeTable(b *strings.Builder, i int) {
 		return
 	}
 
-	// Rows: scope has the variables that name a row, length is the number of its entries, and stride is the distance
-	// in the table from one of them to the next.
 	fmt.Fprintln(b)
 	w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-	scope, length, stride, head := f.Scope, 1, 1, g.names(f.Scope)
-	if g.isDirected {
-		position, child := g.nodes[i], g.child(i)
-		scope, length = g.parents(child), dims[position]
-		stride = decimal.Entries(dims[position+1:])
-		head = append(g.names(scope), prefixed(g.labels.OfVariable(child)+"=", g.values(child))...)
-	} else {
-		head = append(head, "weight")
+	rows := g.rowsOf(i)
+	for k, name := range rows.head {
+		rows.head[k] = printable(name)
 	}
-	for k, name := range head {
-		head[k] = printable(name)
-	}
-	fmt.Fprintln(w, strings.Join(head, "\t"))
-
-	// Each row: the values of its variables, the last one fastest, then its entries. stride rows lie within each other: their first
-	// entries are next to each other, and the next block of rows begins stride·length entries further.
-	for row := range entries / length {
-		cells := make([]string, len(scope))
-		for k, index := len(scope)-1, row; k >= 0; k-- {
-			d := g.model.Domains[scope[k]]
-			cells[k] = printable(g.labels.OfValue(scope[k], index%d))
+	fmt.Fprintln(w, strings.Join(rows.head, "\t"))
+	for row := range entries / rows.length {
+		cells := make([]string, len(rows.scope)) // the values of the row's variables, the last one fastest, then its entries
+		for k, index := len(rows.scope)-1, row; k >= 0; k-- {
+			d := g.model.Domains[rows.scope[k]]
+			cells[k] = printable(g.labels.OfValue(rows.scope[k], index%d))
 			index /= d
 		}
-		block, offset := row/stride, row%stride
-		first := block*stride*length + offset
-		for x := range length {
-			cells = append(cells, fmt.Sprintf("%.6g", dense.Data[first+x*stride]))
+		first := rows.firstEntry(row)
+		for x := range rows.length {
+			cells = append(cells, fmt.Sprintf("%.6g", dense.Data[first+x*rows.stride]))
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	w.Flush()
+}
+
+// tableRows says how a table is written in rows.
+type tableRows struct {
+	scope  []int    // the variables whose values name a row
+	length int      // number of entries of a row
+	stride int      // distance in the table from an entry of a row to the next
+	head   []string // names of the columns: of the variables and of the entries
+}
+
+// rowsOf returns the rows of factor i. Conditional probabilities have a row for each assignment of the parents, other tables one for each
+// entry.
+func (g *graph) rowsOf(i int) tableRows {
+	f := g.model.Factors[i]
+	if !g.isDirected {
+		return tableRows{f.Scope, 1, 1, append(g.names(f.Scope), "weight")}
+	}
+	position, child := g.nodes[i], g.child(i)
+	dims, parents := f.Table.Dims(), g.parents(child)
+	head := append(g.names(parents), prefixed(g.labels.OfVariable(child)+"=", g.values(child))...)
+	return tableRows{parents, dims[position], decimal.Entries(dims[position+1:]), head}
+}
+
+// firstEntry returns the index of the first entry of a row. stride rows lie within each other: their first entries are next to each other,
+// and the next block of rows begins stride·length entries further.
+func (r tableRows) firstEntry(row int) int {
+	block, offset := row/r.stride, row%r.stride
+	return block*r.stride*r.length + offset
 }
 
 // prefixed returns the names behind a prefix.

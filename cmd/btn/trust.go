@@ -112,13 +112,14 @@ func (p *printer) boundsText(b *query.Bounds) string {
 	return s + ": " + b.How
 }
 
-// A stated uncertainty is held to holdsWithin times itself in holdsIn of 100 answers: docs/evaluation/README.md.
+// An answer is within holdsWithin times its stated uncertainty in holdsPercent of 100 answers, as measured: docs/evaluation/README.md.
 const (
 	holdsWithin  = 3
 	holdsPercent = 95
 )
 
-// trustText says how far a result is to be trusted: exact, or within its uncertainty.
+// trustText says how far a result is to be trusted: exact, within its uncertainty, or not known how far. In the last case it tells what is
+// known: the residual, the share of the model that a learned approximation does not explain, and the digits that cancelled in its sum.
 func (p *printer) trustText(r *query.Result) string {
 	switch {
 	case r.Exact:

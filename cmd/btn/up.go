@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/doors/gateway"
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
 	"github.com/basetensor/basetensor/internal/jobs/service"
 	"github.com/basetensor/basetensor/internal/jobs/workers"
@@ -21,6 +22,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // upCmd runs the whole service in one process.
@@ -79,15 +81,11 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 		return err
 	}
 	defer flush()
-	stack, err := console.StartStack(ctx, logger,
-		embedded.Options{
-			Dir: c.Dir, Sync: c.Sync, Listen: true, Host: c.Host, Port: c.Port, Token: token, Insecure: c.Insecure,
-			RedisPort: c.RedisPort, NoRedis: c.Redis != "",
-			Setup: pipeline.Streams{MaxBytes: int64(c.MaxBytes), Keep: c.Keep, KeepAtLeast: c.KeepAtLeast},
-		},
-		service.Config{Redis: c.Redis, Metrics: metrics, Tracing: provider, Settings: workers.Settings{
+	stack, err := console.StartStack(ctx, logger, c.serverOptions(token), service.Config{
+		Redis: c.Redis, Metrics: metrics, Tracing: provider, Settings: workers.Settings{
 			Concurrency: c.Concurrency, Threads: c.Threads, Tenants: tenants, MemoryLimit: admission.LimitProcess(int64(c.MemoryLimit)),
-		}})
+		},
+	})
 	if err != nil {
 		return err
 	}
@@ -97,28 +95,10 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 		fmt.Fprintf(t.Out, "redis  %s\n", url)
 	}
 
-	// HTTP
-	if c.HTTP != "" {
-		server, err := telemetry.Serve(c.HTTP, metrics.Registry(), metrics.Ready, metrics.Room)
-		if err != nil {
-			return fault.Wrap(fault.Infrastructure, err)
-		}
-		defer server.Close()
-		fmt.Fprintf(t.Out, "http   %s\n", server.URL)
-	}
-
-	// the gateway
-	if c.Gateway != noGateway {
-		nc, err := stack.Connect("btn-gateway")
-		if err != nil {
-			return err
-		}
-		gateway, err := c.startBeside(c.Gateway, nc, tenants, logger, metrics.Registry())
-		if err != nil {
-			return err
-		}
-		defer gateway.Close()
-		fmt.Fprintf(t.Out, "gateway %s\n", gateway.URL)
+	closeHTTP, err := c.serveHTTP(t.Out, stack, tenants, logger, metrics)
+	defer closeHTTP()
+	if err != nil {
+		return err
 	}
 
 	fmt.Fprintf(t.Out, "ready; try: btn infer --nats %s MODEL.uai (Ctrl-C ends)\n", stack.NATSURL())
@@ -128,6 +108,52 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 	case err := <-stack.Failed:
 		return fault.Wrap(fault.Infrastructure, err)
 	}
+}
+
+// serverOptions returns the options of the NATS and the Redis server. NATS asks for the token; "" for none.
+func (c *upCmd) serverOptions(token string) embedded.Options {
+	return embedded.Options{
+		Dir: c.Dir, Sync: c.Sync, Listen: true, Host: c.Host, Port: c.Port, Token: token, Insecure: c.Insecure,
+		RedisPort: c.RedisPort, NoRedis: c.Redis != "",
+		Setup: pipeline.Streams{MaxBytes: int64(c.MaxBytes), Keep: c.Keep, KeepAtLeast: c.KeepAtLeast},
+	}
+}
+
+// serveHTTP serves metrics and health, and starts the gateway, as far as the flags ask for them, and prints their URLs. closeHTTP ends
+// those that were started, also if there is an error.
+func (c *upCmd) serveHTTP(
+	out io.Writer, stack *console.Stack, tenants *admission.File, logger *slog.Logger, metrics *metrics.Metrics,
+) (closeHTTP func(), err error) {
+	closeHTTP = func() {}
+	if c.HTTP != "" {
+		server, err := telemetry.Serve(c.HTTP, metrics.Registry(), metrics.Ready, metrics.Room)
+		if err != nil {
+			return closeHTTP, fault.Wrap(fault.Infrastructure, err)
+		}
+		closeHTTP = func() { server.Close() }
+		fmt.Fprintf(out, "http   %s\n", server.URL)
+	}
+	if c.Gateway != noGateway {
+		gateway, err := c.startGateway(stack, tenants, logger, metrics.Registry())
+		if err != nil {
+			return closeHTTP, err
+		}
+		closeServer := closeHTTP
+		closeHTTP = func() { gateway.Close(); closeServer() }
+		fmt.Fprintf(out, "gateway %s\n", gateway.URL)
+	}
+	return closeHTTP, nil
+}
+
+// startGateway starts the gateway with a connection of its own to the stack, which closes it.
+func (c *upCmd) startGateway(
+	stack *console.Stack, tenants *admission.File, logger *slog.Logger, registry prometheus.Registerer,
+) (*gateway.Server, error) {
+	nc, err := stack.Connect("btn-gateway")
+	if err != nil {
+		return nil, err
+	}
+	return c.startBeside(c.Gateway, nc, tenants, logger, registry)
 }
 
 // endWithInput calls end when there is nothing more to read. It drops what it reads.
@@ -148,7 +174,8 @@ type setupCmd struct {
 	Wait        time.Duration `help:"Keep trying to reach the server for this long." default:"0s"`
 }
 
-// Run creates missing streams and leaves the existing ones. It removes what writers of large messages left behind that died.
+// Run creates missing streams and leaves the existing ones. It tries again until Wait has passed, unless the flags are wrong. It also
+// removes the parts of large messages whose writers died before they had written them all.
 func (c *setupCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	end := time.Now().Add(c.Wait)
@@ -169,7 +196,8 @@ func (c *setupCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	}
 }
 
-// setUp makes streams and consumers, and returns a sentence with the rate that the room sustains.
+// setUp makes streams and consumers, and returns sentences: the rate of jobs that the streams have room for, and what is to know about the
+// server's version.
 func (c *setupCmd) setUp(ctx context.Context, logger *slog.Logger) (room string, err error) {
 	b, err := c.openBus("btn-setup", logger)
 	if err != nil {

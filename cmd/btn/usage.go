@@ -78,48 +78,24 @@ func (c *usageCmd) Run(ctx context.Context, t *console.Terminal) error {
 
 // addUsage reads the metrics of a process and adds its usage of each tenant.
 func addUsage(ctx context.Context, url string, usages map[string]*tenantUsage) error {
-	if !strings.Contains(url, "://") {
-		url = "http://" + url
-	}
-
-	// read its metrics
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/metrics", nil)
+	text, url, err := readMetrics(ctx, url)
 	if err != nil {
-		return fault.New(fault.BadInput, "usage: %w", err)
+		return err
 	}
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return fault.New(fault.Infrastructure, "usage: %w", err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fault.New(fault.Infrastructure, "usage: %s: %s", r.URL, response.Status)
-	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, mostMetrics+1))
-	if err != nil {
-		return fault.New(fault.Infrastructure, "usage: %s: %w", r.URL, err)
-	}
-	if len(text) > mostMetrics {
-		return fault.New(fault.Infrastructure, "usage: %s: more than %d bytes of metrics", r.URL, mostMetrics)
-	}
-
-	// parse them
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
-		return fault.New(fault.Infrastructure, "usage: %s: %w", r.URL, err)
+		return fault.New(fault.Infrastructure, "usage: %s: %w", url, err)
 	}
 	if families["basetensor_build_info"] == nil {
-		return fault.New(fault.BadInput, "usage: %s shows no metrics of basetensor: is it the --http of a worker?", r.URL)
+		return fault.New(fault.BadInput, "usage: %s shows no metrics of basetensor: is it the --http of a worker?", url)
 	}
-
-	// add those of tenants
 	for name, add := range map[string]func(*tenantUsage, float64){
 		"basetensor_tenant_jobs_total":  func(u *tenantUsage, n float64) { u.Jobs += n },
 		"basetensor_tenant_flops_total": func(u *tenantUsage, n float64) { u.Flops += n },
 		"basetensor_tenant_bytes_total": func(u *tenantUsage, n float64) { u.Bytes += n },
 	} {
-		for _, series := range families[name].GetMetric() {
+		for _, series := range families[name].GetMetric() { // none if the process has no such metric
 			for _, l := range series.GetLabel() {
 				if l.GetName() != "tenant" {
 					continue
@@ -134,4 +110,31 @@ func addUsage(ctx context.Context, url string, usages map[string]*tenantUsage) e
 		}
 	}
 	return nil
+}
+
+// readMetrics returns the text in which a process shows its metrics, and the whole URL at which it did. address may lack http://.
+func readMetrics(ctx context.Context, address string) (text []byte, url string, err error) {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/metrics", nil)
+	if err != nil {
+		return nil, "", fault.New(fault.BadInput, "usage: %w", err)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, "", fault.New(fault.Infrastructure, "usage: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, "", fault.New(fault.Infrastructure, "usage: %s: %s", r.URL, response.Status)
+	}
+	text, err = io.ReadAll(io.LimitReader(response.Body, mostMetrics+1)) // one byte more than allowed shows that there is more
+	if err != nil {
+		return nil, "", fault.New(fault.Infrastructure, "usage: %s: %w", r.URL, err)
+	}
+	if len(text) > mostMetrics {
+		return nil, "", fault.New(fault.Infrastructure, "usage: %s: more than %d bytes of metrics", r.URL, mostMetrics)
+	}
+	return text, r.URL.String(), nil
 }

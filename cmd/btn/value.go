@@ -167,8 +167,8 @@ func (p *printer) eventOf(r *query.Result) *query.Result {
 	return nil
 }
 
-// isToldWithEvidence reports whether all that an event's result says is told with the result of its evidence. It is if
-// both are exact and the event has no warning of its own.
+// isToldWithEvidence reports whether all that an event's result says is told with the result of its evidence, the query that it is asked
+// over. It is if both results are exact, and the event has no warning of its own besides that its Z is 0, which its probability says.
 func (p *printer) isToldWithEvidence(event *query.Result) bool {
 	q := p.queryOf(event)
 	if q == nil || q.Over == 0 || q.Over > len(p.results) {

@@ -65,8 +65,8 @@ type Options struct {
 	Admit func(ctx context.Context, stream, subject string, header nats.Header, bytes int) error
 }
 
-// Connect connects to NATS at url; those of several servers of a cluster with commas. The options of NATS have the credentials and
-// certificates for servers that ask for them.
+// Connect connects to NATS at url, or at the URLs of several servers of a cluster with commas between them. The options of NATS have the
+// credentials and certificates for servers that ask for them.
 func Connect(url string, o Options, options ...nats.Option) (*Client, error) {
 	defaults := []nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)}
 	nc, api, err := bus.Dial(url, append(defaults, options...)...)

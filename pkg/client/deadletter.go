@@ -125,10 +125,10 @@ func (c *Client) Replay(ctx context.Context, job string) error {
 	return c.bus.Log.PutAgain(ctx, model)
 }
 
-// purge deletes the remains of a failed job. Its messages in the queues are deleted too, and after
-// its answer: a worker that has seen the answer, or has just written it, still has to take the
-// message in its hands out of the queue. That message would stand in the way of the replay's own,
-// which counts as stored while its place is taken, and then go.
+// purge deletes the remains of a failed job, after its answer: among them its messages in the queues.
+// A worker that has seen the answer, or has just written it, still has to take its message out of the
+// queue. Without purge a message of the replay on the same subject would count as stored already, and
+// be gone when the worker has done so.
 func (c *Client) purge(ctx context.Context, lane int, job string) error {
 	for _, remains := range []struct{ stream, filter string }{
 		{bus.StreamControl, message.RedriveSubject(lane, job)},

@@ -69,7 +69,7 @@ func (c *Client) Infer(ctx context.Context, request wire.Request) (answer *wire.
 	return answer, err
 }
 
-// sendings is how often a request is sent that was damaged or lost on its way.
+// mostSendings is how often a request is sent that was damaged or lost on its way.
 const mostSendings = 3
 
 // inferOnce is one attempt of Infer: it sends the encoded request, and returns the answer in the reply or the reason
@@ -84,7 +84,7 @@ func (c *Client) inferOnce(ctx context.Context, request *wire.Request, digest st
 		return nil, err
 	}
 
-	// its reply
+	// its reply: inner ends a while after the worker must have replied, and does not count as the end of ctx
 	inner, cancel := context.WithTimeout(ctx, message.Patience(request.DeadlineMS)+replyAfter)
 	defer cancel()
 	reply, err := c.nc.RequestMsgWithContext(inner, msg)
@@ -102,6 +102,7 @@ func (c *Client) inferOnce(ctx context.Context, request *wire.Request, digest st
 		)
 	}
 
+	// its data, which are in the reply, or in a blob that a header of the reply names
 	if err := bus.CheckSum(reply.Subject, reply.Header, reply.Data); err != nil {
 		return nil, err
 	}
@@ -111,28 +112,31 @@ func (c *Client) inferOnce(ctx context.Context, request *wire.Request, digest st
 		return nil, err
 	}
 
-	// an answer
+	// an answer, or the reason why there is none
 	var answer wire.Answer
-	var unanswered wire.Unanswered
-	err = wire.Decode(data, &answer)
-	switch {
-	case err == nil:
-		if !c.bus.Signer.IsGenuine(wire.AnswerSubject(request.Job), reply.Header, reply.Data) {
-			return c.Wait(inner, request.Job) // the true one is stored, or will be
-		}
-		return &answer, nil
-	case wire.Decode(data, &unanswered) != nil:
-		return nil, fault.Wrap(fault.Internal, err)
+	if err := wire.Decode(data, &answer); err != nil {
+		return nil, unansweredError(request.Job, reply.Header, data, err)
 	}
+	if !c.bus.Signer.IsGenuine(wire.AnswerSubject(request.Job), reply.Header, reply.Data) {
+		return c.Wait(inner, request.Job) // somebody else sent it: the worker's answer is stored, or will be
+	}
+	return &answer, nil
+}
 
-	// why there is none
-	switch reply.Header.Get(micro.ErrorCodeHeader) {
-	case wire.ReplyPending:
-		return nil, &PendingError{unanswered.Job, unanswered.Digest, unanswered.Error.Message}
-	case wire.ReplyTaken:
-		return nil, fault.New(unanswered.Error.Code, "%w: %s", ErrJobTaken, request.Job)
-	case wire.ReplyNoRoom:
-		return nil, fault.New(unanswered.Error.Code, "%w: %s", ErrFull, unanswered.Error.Message)
+// unansweredError returns the error that a reply without an answer stands for. noAnswer is the error of decoding data as an answer; it is
+// returned if data are no reason either.
+func unansweredError(job string, header nats.Header, data []byte, noAnswer error) error {
+	var unanswered wire.Unanswered
+	if wire.Decode(data, &unanswered) != nil {
+		return fault.Wrap(fault.Internal, noAnswer)
 	}
-	return nil, fault.New(unanswered.Error.Code, "client: %s", unanswered.Error.Message)
+	switch header.Get(micro.ErrorCodeHeader) {
+	case wire.ReplyPending:
+		return &PendingError{unanswered.Job, unanswered.Digest, unanswered.Error.Message}
+	case wire.ReplyTaken:
+		return fault.New(unanswered.Error.Code, "%w: %s", ErrJobTaken, job)
+	case wire.ReplyNoRoom:
+		return fault.New(unanswered.Error.Code, "%w: %s", ErrFull, unanswered.Error.Message)
+	}
+	return fault.New(unanswered.Error.Code, "client: %s", unanswered.Error.Message)
 }

@@ -57,19 +57,25 @@ func (c *Client) Results(
 		receive(job, a, err)
 	})
 
-	// once the server knows of it
 	if err == nil {
-		if err = sub.SetPendingLimits(pendingResults, pendingBytes); err == nil {
-			flush, cancel := context.WithTimeout(ctx, flushTimeout)
-			defer cancel()
-			err = c.nc.FlushWithContext(flush)
-		}
-		if err != nil {
-			sub.Unsubscribe()
-		}
+		err = c.settle(ctx, sub)
 	}
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "client: results: %w", err)
 	}
 	return func() { sub.Unsubscribe() }, nil
+}
+
+// settle gives a subscription its limits and waits until the server knows of it. After an error it is no longer subscribed.
+func (c *Client) settle(ctx context.Context, sub *nats.Subscription) error {
+	err := sub.SetPendingLimits(pendingResults, pendingBytes)
+	if err == nil {
+		flush, cancel := context.WithTimeout(ctx, flushTimeout)
+		defer cancel()
+		err = c.nc.FlushWithContext(flush)
+	}
+	if err != nil {
+		sub.Unsubscribe()
+	}
+	return err
 }

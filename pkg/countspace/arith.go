@@ -48,8 +48,9 @@ func (p Poly) Scale(x scaled.Number) Poly {
 
 // Mul returns p·q, [z^k] p·q = Σ_i p[i]·q[k−i], over the box shape(p) + shape(q) − 1. Every
 // coefficient is summed with the rounding of its own largest terms, so small ones keep all their
-// relative precision when nothing cancels. Cost: Size(p)·Size(q) multiply-adds; where most
-// coefficients of one of them in several variables are 0, only the others count. Source: the paper's
+// relative precision when nothing cancels. ops counts the operations, and may stop the product, whose
+// result is then of no use; nil counts none. Cost: Size(p)·Size(q) multiply-adds; if most
+// coefficients of a polynomial in several variables are 0, only its other ones count. Source: the paper's
 // convolution of count vectors (proof of Lemma 3).
 func (p Poly) Mul(q Poly, ops *Ops) Poly {
 	mustHaveVars(len(p.Shape), len(q.Shape))
@@ -77,7 +78,7 @@ func (p Poly) Mul(q Poly, ops *Ops) Poly {
 	q = reversed(q)
 	shift := make([]int, len(p.Shape))
 	r := New(shape)
-	k := make([]int, len(shape))
+	k := make([]int, len(shape)) // the exponents of coefficient i of r
 	for i := range r.Coef.Mant {
 		if ops.done() {
 			break

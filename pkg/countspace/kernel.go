@@ -30,8 +30,9 @@ var power = func() (t [window]float64) {
 	return t
 }()
 
-// accumulator holds the sum s·2^(top−centre). Terms more than 800 bits below the largest one so far
-// are dropped, which is far below the rounding of the products; scaling within the window is exact.
+// accumulator holds the sum s·2^(top−centre), where top is an exponent above those of all terms so far. Terms more than 800 bits below the
+// largest one so far are dropped (window less headroom, and some bits), which is far below the rounding of the products. Scaling by power
+// within the window is exact.
 type accumulator struct {
 	s   float64
 	top int64
@@ -42,8 +43,9 @@ func newAccumulator() accumulator { return accumulator{top: bottom} }
 
 // dot adds Σ_i a_i·b_i to the sum. a_i is aMant[i]·2^aExp[i] and b_i likewise, all normalised.
 //
-// It takes four terms at a time. If all of them are within the window below the top, at distances d0 to d3, they are added to two running
-// sums, which hide the latency of the additions. window is a power of two, so one comparison of the or-ed distances tests all four.
+// It takes four terms at a time. If the exponents of all of them are within the window below the top, at distances d0 to d3, they are
+// added to two running sums, which hide the latency of the additions. A term above the top has a distance that is huge as an unsigned
+// number. window is a power of two, so one comparison of the or-ed distances tests all four.
 func (t *accumulator) dot(aMant []float64, aExp []int64, bMant []float64, bExp []int64) {
 	n := len(aMant)
 	aExp, bMant, bExp = aExp[:n], bMant[:n], bExp[:n] // for the compiler: no bounds are checked below
@@ -55,7 +57,7 @@ func (t *accumulator) dot(aMant []float64, aExp []int64, bMant []float64, bExp [
 		d0, d1 := uint64(top-ex[0]-ey[0]), uint64(top-ex[1]-ey[1])
 		d2, d3 := uint64(top-ex[2]-ey[2]), uint64(top-ex[3]-ey[3])
 		if d0|d1|d2|d3 < window {
-			sum0 += float64(x[0] * y[0] * power[d0%window])
+			sum0 += float64(x[0] * y[0] * power[d0%window]) // %window: for the compiler, d0 is below it
 			sum1 += float64(x[1] * y[1] * power[d1%window])
 			sum0 += float64(x[2] * y[2] * power[d2%window])
 			sum1 += float64(x[3] * y[3] * power[d3%window])

@@ -76,7 +76,8 @@ type expansion struct {
 	ops       *Ops
 }
 
-// multinomial returns p^m by the multinomial theorem. terms has the positions of p's coefficients that are not 0.
+// multinomial returns p^m by the multinomial theorem: a term for each way to take a term of p from each of the m factors, in any order.
+// terms has the positions of p's coefficients that are not 0.
 func multinomial(p Poly, terms []int, m int, ops *Ops) Poly {
 	shape := make([]int, len(p.Shape))
 	for a, side := range p.Shape {

@@ -54,8 +54,9 @@ func (s sums) addMultiple(x scaled.Number, p Poly, shift []int) int {
 	return s.addRows(x, p, shift, 0, 0, 0)
 }
 
-// addRows does what addMultiple does, for the c whose counts of the variables before axis are chosen. indexS and indexP are the indices
-// in s and p that these counts give over the variables before axis.
+// addRows does what addMultiple does, for all c whose counts of the variables before axis have been chosen by the caller. indexS and
+// indexP are the row-major indices of the chosen counts in s and p, over the variables before axis. It calls itself for each count of
+// variable axis.
 func (s sums) addRows(x scaled.Number, p Poly, shift []int, axis, indexS, indexP int) (n int) {
 	if axis == len(shift) {
 		return s.addRun(x, p.Coef, indexS, indexP, 1)

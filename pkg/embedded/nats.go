@@ -50,7 +50,7 @@ func startNATS(o Options, dir string) (*server.Server, error) {
 		return nil, fmt.Errorf("embedded: nats-server: %w", err)
 	}
 	log := natsLogger{log: o.Logger, fatal: make(chan string, 1)}
-	srv.SetLoggerV2(log, false, false, false)
+	srv.SetLoggerV2(log, false, false, false) // no debugging, no traces
 	srv.Start()
 	if err := waitUntilReady(srv, log.fatal); err != nil {
 		stopNATS(srv)

@@ -100,8 +100,8 @@ const (
 	tickShare = 20 // ticks take at most one part in so many of a core
 )
 
-// runClock lets the entries of a Redis expire until ctx ends. miniredis goes through all entries for that; if it kept
-// time itself, it would do so at every command.
+// runClock lets the entries of a Redis expire until ctx ends. miniredis goes through all entries for that; if it kept time itself, it
+// would do so at every command. The pause between two rounds is leastTick, or tickShare times the time of a round if that is longer.
 func runClock(ctx context.Context, m *miniredis.Miniredis) {
 	last, wait := time.Now(), leastTick
 	for {

@@ -70,10 +70,10 @@ func (m *Model) wrongRow() (text string, tables int, hasParents bool) {
 	return text, tables, hasParents
 }
 
-// nodes returns nodes[j], the position in factor j's scope of the variable whose table the factor is. It returns nil if the scopes do not
-// tell. If no two scopes end with the same variable, each node is the last of its scope. Otherwise factors are matched one after the other:
-// a factor whose scope has one variable without a table is the table of that variable. If every variable has one table and none is its own
-// ancestor, this reaches all factors, in one way only. Time linear in the scopes.
+// nodes returns nodes[j], the position in factor j's scope of the variable whose table the factor is. It returns nil if the scopes do
+// not tell. If no two scopes end with the same variable, each node is the last of its scope. Otherwise factors are matched one after the
+// other: if all variables of a scope but one have a table already, the factor is the table of that one. If every variable has one table
+// and none is its own ancestor, this reaches all factors, and gives them the same nodes in any order. Time linear in the scopes.
 func (m *Model) nodes() []int {
 	if len(m.Factors) != len(m.Domains) {
 		return nil
@@ -94,7 +94,7 @@ func (m *Model) nodes() []int {
 	}
 	nodes := make([]int, len(m.Factors))
 	hasTable := make([]bool, len(m.Domains))
-	for k := 0; k < len(ready); k++ {
+	for k := 0; k < len(ready); k++ { // ready grows
 		scope := m.Factors[ready[k]].Scope
 		mode := slices.IndexFunc(scope, func(v int) bool { return !hasTable[v] })
 		if mode < 0 {
@@ -215,8 +215,9 @@ func (r rows) isRounded(row int, sum float64) bool {
 	return math.Abs(sum-1) <= digitSlack(entries)
 }
 
-// isTurned reports whether the rows of a table, which do not sum to 1 over a mode, would do so with its numbers in another order: over
-// another mode, or, if the mode is the last one, with its values slowest, or fastest in a table that has them slowest.
+// isTurned reports whether the rows of a table, which do not sum to 1 over a mode, would sum to 1 with the numbers in another order. The
+// rows may be over another mode. If the mode is the last one, the numbers may also stand with its values slowest, or have been turned
+// once too often.
 func isTurned(t *tensor.Dense, mode int) bool {
 	if mode < 0 || t.Shape[mode] == len(t.Data) {
 		return false
@@ -292,7 +293,7 @@ func (m *Model) SetRowLines(factor int, lines []int) {
 	table := rowsOf(t, len(t.Shape)-1)
 	for row := range table.count() {
 		if math.Abs(table.sum(row)-1) > rowSlack {
-			m.RowLines = append(m.RowLines, make([][]int, len(m.Factors)-len(m.RowLines))...)
+			m.RowLines = append(m.RowLines, make([][]int, len(m.Factors)-len(m.RowLines))...) // nil for the other factors
 			m.RowLines[factor] = slices.Clone(lines)
 			return
 		}

@@ -38,6 +38,8 @@ func CardinalityLog(dims []int, logValues []float64) (*tensor.Symmetric, error) 
 	return t, nil
 }
 
+// checkCardinality returns ErrModel if a dimension is below 1, if t does not have a value for each count of variables that are not 0, or if
+// a value is not finite.
 func checkCardinality(t *tensor.Symmetric) error {
 	for i, d := range t.Shape {
 		if d < 1 {

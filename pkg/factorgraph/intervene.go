@@ -18,7 +18,7 @@ const maxSwitched = 1 << 26
 // S, which are not used, it has values[0]. Errors: m is no Bayesian network (bad_input); the table of v is of a form that has no switch, or
 // too large with one (unsupported). Linear time in the table that is made.
 func (m *Model) AddSwitch(v int, values []int, size int, isLeft bool) error {
-	j, mode, err := m.tableOf(v)
+	j, mode, err := m.tableOf(v) // the factor that is its table, and its mode there
 	if err != nil {
 		return err
 	}
@@ -47,15 +47,22 @@ func (m *Model) AddSwitch(v int, values []int, size int, isLeft bool) error {
 	default:
 		return fault.New(fault.Unsupported, "do: %s has a factor that is no table", m.variableName(v))
 	}
+	// the switch: a new first variable of the table, and its own uniform table
 	s := len(m.Domains)
 	m.Domains = append(m.Domains, size)
 	m.Factors[j] = Factor{Scope: slices.Concat([]int{s}, f.Scope), Table: table}
 	prior := slices.Repeat([]float64{1 / float64(size)}, size)
 	m.Factors = append(m.Factors, Factor{Scope: []int{s}, Table: &tensor.Dense{Shape: []int{size}, Data: prior}})
+	m.describeSwitch(v)
+	return nil
+}
+
+// describeSwitch gives the lists that describe variables and factors an entry for the last variable and factor, a switch to v.
+func (m *Model) describeSwitch(v int) {
 	if m.Names != nil {
 		name := "do(" + m.Names[v] + ")"
 		if m.Names[v] == "" || slices.Contains(m.Names, name) {
-			name = ""
+			name = "" // v has no name, or another variable has the switch's
 		}
 		m.Names = append(m.Names, name)
 	}
@@ -67,9 +74,8 @@ func (m *Model) AddSwitch(v int, values []int, size int, isLeft bool) error {
 	}
 	m.Layout = nil // the switch is nowhere in the drawing
 	if m.Lines != nil {
-		m.Lines = append(m.Lines, 0)
+		m.Lines = append(m.Lines, 0) // its table is on no line of a file
 	}
-	return nil
 }
 
 // tooLarge returns the error for a table of v that has too many numbers with a switch.
@@ -131,25 +137,26 @@ func (m *Model) variableName(v int) string {
 // switchedTable returns a table with a switch as its first mode. At value s of the switch it is t if positions[s] is −1; else it is 1 if
 // the variable at a mode has the value values[positions[s]], and 0 if not.
 func switchedTable(t *tensor.Dense, mode int, values, positions []int) *tensor.Dense {
-	out := &tensor.Dense{Shape: slices.Concat([]int{len(positions)}, t.Shape), Data: make([]float64, 0, len(positions)*len(t.Data))}
+	switched := &tensor.Dense{Shape: slices.Concat([]int{len(positions)}, t.Shape), Data: make([]float64, 0, len(positions)*len(t.Data))}
 	stride := strideOf(t, mode)
 	for _, k := range positions {
 		if k < 0 {
-			out.Data = append(out.Data, t.Data...)
+			switched.Data = append(switched.Data, t.Data...)
 			continue
 		}
 		for entry := range t.Data {
-			out.Data = append(out.Data, indicator(entry/stride%t.Shape[mode] == values[k]))
+			switched.Data = append(switched.Data, indicator(entry/stride%t.Shape[mode] == values[k]))
 		}
 	}
-	return out
+	return switched
 }
 
-// switchedCP is switchedTable for a CP factor. The terms of t are 0 unless the position is −1, and one term for each of values is 0 unless
-// the position is its own.
+// switchedCP is switchedTable for a CP factor, whose entries are sums of products: positions has, by value of the switch, −1 for the
+// table as before, or a position in values. The terms of t get a factor for the switch that is 1 at −1 and else 0. A further term for
+// each of values is 1 if the switch has its position and v the value, and else 0.
 func switchedCP(t *tensor.CP, mode int, values, positions []int) *tensor.CP {
 	terms := len(t.Weights) + len(values)
-	out := &tensor.CP{
+	switched := &tensor.CP{
 		Shape:   slices.Concat([]int{len(positions)}, t.Shape),
 		Weights: slices.Concat(t.Weights, slices.Repeat([]float64{1}, len(values))),
 		Vectors: make([][]float64, 1+len(t.Shape)),
@@ -165,7 +172,7 @@ func switchedCP(t *tensor.CP, mode int, values, positions []int) *tensor.CP {
 			switchVectors = append(switchVectors, indicator(k == value))
 		}
 	}
-	out.Vectors[0] = switchVectors
+	switched.Vectors[0] = switchVectors
 	for l, d := range t.Shape {
 		vectors := make([]float64, 0, terms*d)
 		for k := range t.Weights {
@@ -178,9 +185,9 @@ func switchedCP(t *tensor.CP, mode int, values, positions []int) *tensor.CP {
 				vectors = append(vectors, indicator(l != mode || x == value))
 			}
 		}
-		out.Vectors[1+l] = vectors
+		switched.Vectors[1+l] = vectors
 	}
-	return out
+	return switched
 }
 
 // indicator returns 1 if the condition holds, else 0.

@@ -54,7 +54,7 @@ func (m *Model) Normalised() (normal *Model, r Rounding) {
 // misses 1 by more than rounding explains, or if t is rather a table of another mode.
 func normalisedRows(t *tensor.Dense, mode int) *tensor.Dense {
 	table := rowsOf(t, mode)
-	areExact, areWithinSlack := true, true // all rows
+	areExact, areWithinSlack := true, true // whether the sums of all rows are 1 to float64, and within the slack of WrongRow
 	for row := range table.count() {
 		sum := table.sum(row)
 		if isExactly(sum, table.length) {
@@ -63,7 +63,7 @@ func normalisedRows(t *tensor.Dense, mode int) *tensor.Dense {
 		areExact = false
 		if !isOneWithinSlack(sum, table.length) {
 			areWithinSlack = false
-			if !table.isRounded(row, sum) {
+			if !table.isRounded(row, sum) { // the rounding of its digits does not explain it either
 				return t
 			}
 		}
@@ -72,16 +72,16 @@ func normalisedRows(t *tensor.Dense, mode int) *tensor.Dense {
 	if areExact || isOfAnotherMode {
 		return t
 	}
-	out := &tensor.Dense{Shape: t.Shape, Data: slices.Clone(t.Data)}
+	normal := &tensor.Dense{Shape: t.Shape, Data: slices.Clone(t.Data)}
 	for row := range table.count() {
 		if sum := table.sum(row); !isExactly(sum, table.length) {
 			first := table.firstEntry(row)
 			for x := range table.length {
-				out.Data[first+x*table.stride] /= sum
+				normal.Data[first+x*table.stride] /= sum
 			}
 		}
 	}
-	return out
+	return normal
 }
 
 func sumOf(row []float64) float64 {
@@ -226,8 +226,9 @@ func isConditional(t tensor.Tensor) bool {
 // maxOperations bounds the work of isConditionalCP, in entries times terms.
 const maxOperations = 1 << 20
 
-// isConditionalCP is isConditional for a CP factor: it sums the last mode out of each term, and adds up the terms at each entry that is
-// left. Modes on which no term depends are left at value 0. The result is false if that takes more than maxOperations.
+// isConditionalCP is isConditional for a CP factor: it sums the last mode out of each term, and adds up the terms at each combination of
+// the values of the other modes. Of a mode on which no term depends value 0 is enough. The result is false if that takes more than
+// maxOperations.
 func isConditionalCP(t *tensor.CP) bool {
 	last := len(t.Shape) - 1
 	if t.Vectors[last] == nil && len(t.Weights) != t.Shape[last] {

@@ -125,9 +125,9 @@ func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.
 	}
 
 	// which format it is
-	in := bufio.NewReaderSize(plain, sniffLength)
+	buffered := bufio.NewReaderSize(plain, sniffLength)
 	if as == "" {
-		beginning, err := in.Peek(sniffLength)
+		beginning, err := buffered.Peek(sniffLength)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, contentError(err)
 		}
@@ -141,7 +141,7 @@ func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.
 	if err != nil {
 		return nil, err
 	}
-	m, err := f.read(in, limits)
+	m, err := f.read(buffered, limits)
 	if err != nil {
 		return nil, contentError(err)
 	}

@@ -36,14 +36,14 @@ func Losses(to Format, m *factorgraph.Model) (list []string) {
 	}
 
 	// forms of factors
-	others := 0
+	otherForms := 0
 	for _, f := range m.Factors {
 		if _, isTable := f.Table.(*tensor.Dense); !isTable {
-			others++
+			otherForms++
 		}
 	}
-	if others > 0 {
-		list = append(list, fmt.Sprintf("factors that became tables, since the format has nothing else: %d", others))
+	if otherForms > 0 {
+		list = append(list, fmt.Sprintf("factors that became tables, since the format has nothing else: %d", otherForms))
 	}
 	return list
 }

@@ -57,12 +57,13 @@ func (s *scope) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// parsePositions reads a JSON list of positions, such as [0, 3]. It returns false if data is no list, or has items that are no positions.
+// parsePositions reads a JSON list of positions, such as [0, 3]. It returns false if data, which is valid JSON, is no list, or has items
+// that are no positions.
 func (s *scope) parsePositions(data []byte) bool {
 	n, hasDigits := 0, false     // the current number
 	for _, c := range data[1:] { // behind the bracket
 		switch {
-		case c >= '0' && c <= '9' && n < 1<<40:
+		case c >= '0' && c <= '9' && n < 1<<40: // a larger number is left to the caller: with one more digit it could overflow
 			n, hasDigits = 10*n+int(c-'0'), true
 		case c == ',' || c == ']':
 			if hasDigits {
@@ -120,7 +121,7 @@ func (t *table) UnmarshalJSON(data []byte) error {
 			t.closeList(len(open)-1, open[len(open)-1])
 			open = open[:len(open)-1]
 		default: // a number
-			length := bytes.IndexAny(data[i:], " \n\t\r,]}")
+			length := bytes.IndexAny(data[i:], " \n\t\r,]}") // −1: the text ends with it, so that it is outside of all lists
 			v, err := strconv.ParseFloat(string(data[i:i+max(length, 0)]), 64)
 			if errors.Is(err, strconv.ErrRange) {
 				return err

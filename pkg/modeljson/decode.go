@@ -191,13 +191,14 @@ func overScope(m *factorgraph.Model, scope []int) string {
 func (f *file) namesError(data []byte, err error) error {
 	firstOf := map[string]int{}
 	for i, v := range f.Variables {
-		first, twice := firstOf[v.Name]
-		if twice && v.Name != "" {
+		first, isTwice := firstOf[v.Name]
+		if isTwice && v.Name != "" {
 			return fmt.Errorf("variable %d (%s): %w, first at %s", i, positionText(data, f.places.variables[i]), err,
 				positionText(data, f.places.variables[first]))
 		}
 		firstOf[v.Name] = i
-		if _, wrong := factorgraph.NewLabels([]int{len(v.States)}, nil, [][]string{v.States}); wrong != nil {
+		_, statesErr := factorgraph.NewLabels([]int{len(v.States)}, nil, [][]string{v.States}) // as if it were the only variable
+		if statesErr != nil {
 			return fmt.Errorf("variable %s (%s): %w", nameOrNumber(i, v.Name), positionText(data, f.places.variables[i]), err)
 		}
 	}

@@ -75,33 +75,33 @@ func writeLine(b *bufio.Writer, i int, v any) error {
 
 // encodeFactor returns a factor as it is written, in the form of its table.
 func encodeFactor(f factorgraph.Factor) factor {
-	out := factor{Scope: &scope{positions: append([]int{}, f.Scope...)}}
+	written := factor{Scope: &scope{positions: append([]int{}, f.Scope...)}}
 	switch t := f.Table.(type) {
 	case *tensor.Dense:
-		out.Dense = &dense{Values: &table{values: append([]float64{}, t.Data...)}}
+		written.Dense = &dense{Values: &table{values: append([]float64{}, t.Data...)}}
 	case *tensor.CP:
-		out.CP = &cp{Weights: append([]float64{}, t.Weights...), Vectors: make([][]decimal.Floats, len(t.Vectors))}
+		written.CP = &cp{Weights: append([]float64{}, t.Weights...), Vectors: make([][]decimal.Floats, len(t.Vectors))}
 		for position, v := range t.Vectors {
 			if v == nil {
 				continue
 			}
-			out.CP.Vectors[position] = []decimal.Floats{}
+			written.CP.Vectors[position] = []decimal.Floats{}
 			for d := t.Shape[position]; len(v) > 0; v = v[d:] { // d numbers for each term
-				out.CP.Vectors[position] = append(out.CP.Vectors[position], v[:d])
+				written.CP.Vectors[position] = append(written.CP.Vectors[position], v[:d])
 			}
 		}
 	case *tensor.Symmetric:
-		out.Symmetric = &symmetric{Levels: encodeLevels(t.Levels, t.Shape), counts: encodeCounts(t.Values)}
+		written.Symmetric = &symmetric{Levels: encodeLevels(t.Levels, t.Shape), counts: encodeCounts(t.Values)}
 	case *tensor.SymmetryCP:
-		out.SymmetryCP = &symmetryCP{Levels: encodeLevels(t.Levels, t.Shape), Terms: make([]term, len(t.Terms))}
+		written.SymmetryCP = &symmetryCP{Levels: encodeLevels(t.Levels, t.Shape), Terms: make([]term, len(t.Terms))}
 		for i, s := range t.Terms {
-			out.SymmetryCP.Terms[i] = term{Alpha: decimal.Number(s.Alpha), counts: encodeCounts(s.S)}
+			written.SymmetryCP.Terms[i] = term{Alpha: decimal.Number(s.Alpha), counts: encodeCounts(s.S)}
 			for _, r := range s.R {
-				out.SymmetryCP.Terms[i].Vectors = append(out.SymmetryCP.Terms[i].Vectors, r)
+				written.SymmetryCP.Terms[i].Vectors = append(written.SymmetryCP.Terms[i].Vectors, r)
 			}
 		}
 	}
-	return out
+	return written
 }
 
 // encodeCounts returns a vector as it is written: plain values or, if it has exponents, mantissas and exponents.

@@ -48,11 +48,11 @@ func (l levels) decode(dims []int) (countspace.Levels, error) {
 	case l.own == nil && l.name == "two":
 		return countspace.TwoLevels(dims), nil
 	case l.own == nil && l.name == "identity":
-		out, err := countspace.Identity(dims)
+		decoded, err := countspace.Identity(dims)
 		if err != nil {
-			return out, modelError("%w", err)
+			return decoded, modelError("%w", err)
 		}
-		return out, nil
+		return decoded, nil
 	case l.own == nil:
 		return countspace.Levels{}, syntaxError("levels are %q, known are \"two\", \"identity\" or an "+
 			"object with count and of",

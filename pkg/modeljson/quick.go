@@ -130,8 +130,7 @@ func (w *walker) readText() ([]byte, bool) {
 	return nil, false
 }
 
-// skipWord passes a number, true or false, that begins at start. It returns false if it may be a number that no float64
-// holds.
+// skipWord passes a number, true or false, that begins at start. It returns false if it may be a number too small for a float64.
 func (w *walker) skipWord(start int) bool {
 	exponent := math.MaxInt // where the exponent begins, if there is one
 	for ; w.offset < len(w.data); w.offset++ {
@@ -139,6 +138,8 @@ func (w *walker) skipWord(start int) bool {
 		case 'e', 'E':
 			exponent = w.offset
 		case ' ', '\n', '\r', '\t', ',', ']', '}', ':', '"', '[', '{':
+			// With fewer than 200 characters and an exponent of at most e-99 it is not too small, which decoding would read as 0.
+			// Decoding finds a number that is too large. Without an exponent the second difference is negative.
 			return w.offset-start < 200 && w.offset-exponent < len("e-300")
 		}
 	}

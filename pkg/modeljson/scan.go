@@ -43,11 +43,12 @@ type container struct {
 }
 
 // scan refuses duplicate and unknown keys, nulls where they mean nothing (encoding/json reads them as 0), numbers that no float64
-// holds (those that are too small are 0 there), nesting beyond the format, and anything after the document.
+// holds (encoding/json reads a number that is too small as 0), nesting beyond the format, and anything after the document. It returns where
+// variables and factors begin.
 func scan(data []byte) (found places, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	stack := []container{{depth: -1}}
+	stack := []container{{depth: -1}} // the file, in which the document is the only value; then the open objects and arrays
 	for started := false; ; started = true {
 		hasEnded := started && len(stack) == 1 // whether the document is complete
 		token, err := d.Token()
@@ -58,7 +59,7 @@ func scan(data []byte) (found places, err error) {
 			return found, syntaxError("%s: %w", positionText(data, errorOffset(err, d.InputOffset())), unexpected(err))
 		}
 
-		// the end of the document, and numbers
+		// after the end of the document, and numbers
 		tokenEnd := int(d.InputOffset()) - 1 // the last byte of the token
 		if hasEnded {
 			if token == json.Delim('{') {
@@ -72,7 +73,8 @@ func scan(data []byte) (found places, err error) {
 			}
 		}
 
-		// variables and factors: objects in a list that is a field of the document
+		// variables and factors: objects in a list (no seenKeys, depth 1) that is a field of the document, so that file, document and
+		// list are open
 		top := stack[len(stack)-1]
 		if isInList := len(stack) == 3 && top.seenKeys == nil && top.depth == 1; token == json.Delim('{') && isInList {
 			found.add(tokenEnd, top.key == "variables", top.key == "factors")
@@ -103,10 +105,11 @@ func errorOffset(err error, read int64) int {
 	return int(read)
 }
 
-// step takes a token into the stack of open objects and arrays. It returns an error for a key that is unknown or there
-// twice, for null where it means nothing, and for too many objects and arrays within each other.
+// step takes a token into the stack of open objects and arrays, the innermost last, and returns the new stack; the old one is changed.
+// It returns an error for a key that is unknown or there twice, for null where it means nothing, and for too many objects and arrays
+// within each other.
 func step(stack []container, token json.Token) ([]container, error) {
-	// a key
+	// a key: a string in an object where no value comes next
 	top := &stack[len(stack)-1]
 	if key, ok := token.(string); ok && top.seenKeys != nil && !top.isValueNext {
 		switch {
@@ -119,7 +122,7 @@ func step(stack []container, token json.Token) ([]container, error) {
 		return stack, nil
 	}
 
-	// a value
+	// a value, the beginning of one, or the end of an object or array
 	top.isValueNext = false
 	switch token {
 	case nil:
@@ -131,7 +134,7 @@ func step(stack []container, token json.Token) ([]container, error) {
 		stack = append(stack, container{seenKeys: map[string]bool{}, under: top.key})
 	case json.Delim('['):
 		inner := container{key: top.key, depth: 1}
-		if top.seenKeys == nil {
+		if top.seenKeys == nil { // an array in an array
 			inner.depth = top.depth + 1
 		}
 		stack = append(stack, inner)

@@ -36,10 +36,10 @@ var cases = kind{
 func checkCases(domains []int, isModelKnown bool, q *Query) (field string, err error) {
 	// nothing but gradients beside them
 	c := q.Cases
-	others := *q
-	others.Cases, others.Gradients, others.EvidenceFile = nil, false, ""
-	hasEvidence := !others.Evidence.IsEmpty() || others.Evid != ""
-	if !reflect.ValueOf(others).IsZero() && (hasEvidence || others.Over != 0 || others.OfVariables()) {
+	rest := *q // the query without what cases may have beside them
+	rest.Cases, rest.Gradients, rest.EvidenceFile = nil, false, ""
+	hasEvidence := !rest.Evidence.IsEmpty() || rest.Evid != ""
+	if !reflect.ValueOf(rest).IsZero() && (hasEvidence || rest.Over != 0 || rest.OfVariables()) {
 		return "cases", errors.New("they have the place of evidence, and beside them gradients alone may be asked for")
 	}
 
@@ -54,7 +54,7 @@ func checkCases(domains []int, isModelKnown bool, q *Query) (field string, err e
 		if len(row) != len(c.Variables) {
 			return fmt.Sprintf("cases.rows[%d]", i), fmt.Errorf("%d values of %d variables", len(row), len(c.Variables))
 		}
-		for k, x := range row {
+		for k, x := range row { // −1: not observed
 			if x < -1 || isModelKnown && x >= domains[c.Variables[k]] {
 				return fmt.Sprintf("cases.rows[%d]", i), fmt.Errorf("variable %d = %d is out of range", c.Variables[k], x)
 			}

@@ -78,7 +78,8 @@ func checkAsk(domains []int, isModelKnown bool, q *Query) (field string, err err
 		return "information.target", err
 	}
 
-	// candidates, with a bound on the pairs of a value of theirs and one of the target
+	// candidates, with a bound on the pairs of one of their values and one of the target's, each of which needs a number. Of one
+	// candidate at most MaxJointCells values are counted, so that the sum cannot overflow.
 	field = "information.candidates"
 	if err := checkDistinct(domains, isModelKnown, a.Candidates); err != nil {
 		return field, err

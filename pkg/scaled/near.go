@@ -7,8 +7,8 @@ import (
 // Exact sums of few numbers of similar size, in 128 bits.
 
 const (
-	nearSpan  = 64  // exponents may be that far apart
-	nearTerms = 256 // and so many numbers be added: 53 + 64 + 8 bits, and a sign
+	nearSpan  = 64  // largest distance of two exponents
+	nearTerms = 256 // largest number of terms: 53 bits of a mantissa, 64 of the distance and 8 of the terms are 125, and there is a sign
 )
 
 // sumNear returns the correctly rounded sum of finite numbers, by integers of 128 bits. ok is false if there are too many numbers, or if
@@ -35,7 +35,7 @@ func sumNear(xs []Number) (sum Number, ok bool) {
 		mantissa := int64(x.Mant * (1 << mantissaBits))
 		shift := uint64(x.Exp - low)
 		lo, carry = bits.Add64(lo, uint64(mantissa)<<shift, 0)
-		hi, _ = bits.Add64(hi, uint64(mantissa>>(64-shift)), carry)
+		hi, _ = bits.Add64(hi, uint64(mantissa>>(64-shift)), carry) // the bits that are shifted out of lo, or the sign
 	}
 
 	sign := 1.0
@@ -49,7 +49,7 @@ func sumNear(xs []Number) (sum Number, ok bool) {
 }
 
 // roundTo53Bits returns the integer hi·2^64 + lo as kept·2^dropped, rounded to nearest, ties to even. dropped is the number of bits that
-// are not kept.
+// are not kept. mantissaBits is 52, the bits of a mantissa behind its first.
 func roundTo53Bits(hi, lo uint64) (kept float64, dropped int64) {
 	length := bits.Len64(lo)
 	if hi != 0 {
@@ -65,7 +65,7 @@ func roundTo53Bits(hi, lo uint64) (kept float64, dropped int64) {
 	integer := lo>>d | hi<<(64-d) | hi>>(d-64)
 	firstDropped := lo >> (d - 1) & 1 // the highest bit that is dropped
 	hasLower := lo<<(65-d) != 0       // another dropped bit is 1
-	if d > 64 {
+	if d > 64 {                       // all of lo is dropped
 		firstDropped = hi >> (d - 65) & 1
 		hasLower = lo != 0 || hi<<(129-d) != 0
 	}

@@ -85,7 +85,7 @@ func (a Number) Add(b Number) Number {
 	}
 
 	shift := a.Exp - b.Exp
-	if shift > 1000 {
+	if shift > 1000 { // b is below the last digit of a, unless it is not finite
 		if !b.IsFinite() {
 			return b
 		}
@@ -113,7 +113,7 @@ func (a Number) Cmp(b Number) int { return a.Sub(b).Sign() }
 
 // Float64 returns the nearest float64: ±Inf beyond its range, 0 below it.
 func (a Number) Float64() float64 {
-	switch {
+	switch { // Ldexp takes an int: beyond these exponents, of ±[1, 2), the result is ±Inf or 0 in any case
 	case a.Exp > 2000:
 		return math.Ldexp(a.Mant, 2000)
 	case a.Exp < -2200:

@@ -124,14 +124,16 @@ func sumDescending(xs []Number) Number {
 	return rounded(&partial, unit)
 }
 
-// roundEarly returns the rounded sum of partial·2^unit and the remaining terms, which are in descending order. ok is false if their values
-// may change it; if only their sign does, it is known.
+// roundEarly returns the rounded sum of partial·2^unit and the remaining terms, which are in descending order, if it is the same for all
+// values that these terms may have: they add up to less than 2^bound in size. Their sign is known. ok is false if the sum may depend on
+// more.
 func roundEarly(partial *big.Int, unit int64, remaining []Number) (sum Number, ok bool) {
 	length := int64(partial.BitLen())
 	bound := remaining[0].Exp + 1 + int64(bits.Len(uint(len(remaining)))) // the remaining terms add up to less than 2^bound
 
-	// The rounding depends on multiples of 2^low, as the partial sum is one. If the remaining terms are smaller, one bit below with their
-	// sign stands for them.
+	// The partial sum is a multiple of 2^low, and so are, with guardBits, all numbers and midpoints that it could be rounded at. If the
+	// remaining terms are smaller than 2^low, they decide only on which side of such a number the sum is: 2^(low−1) with their sign stands
+	// for them.
 	if low := unit - max(0, guardBits-length); bound <= low {
 		var withSign big.Int
 		withSign.Lsh(partial, uint(unit-low)+1)
@@ -139,7 +141,7 @@ func roundEarly(partial *big.Int, unit int64, remaining []Number) (sum Number, o
 		return rounded(&withSign, low-1), true
 	}
 
-	// A long partial sum may round to the same number with the largest and with the smallest sum of the remaining terms.
+	// A long partial sum with small remaining terms: it may round to the same number with their smallest and with their largest sum.
 	if top := unit + length; length >= longBits && bound < top-guardBits {
 		var margin, smallest, largest big.Int
 		margin.Lsh(big.NewInt(1), uint(max(0, bound-unit)))

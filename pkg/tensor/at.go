@@ -65,8 +65,9 @@ const (
 	maxEntryBits = 1 << 20
 )
 
-// sumOfProducts returns Σ_i Π_k terms[i][k]. If all products have one sign, each is rounded, and each addition. If they have both, so that
-// they may cancel, the sum is computed again with entryBits and more.
+// sumOfProducts returns Σ_i Π_k terms[i][k]. If all products have one sign, each product and each addition is rounded, which costs few
+// bits of the sum. If there are both signs, so that products may cancel, the sum is computed again with entryBits bits and as many more
+// as the products' exponents differ by.
 func sumOfProducts(terms [][]scaled.Number) scaled.Number {
 	var sum scaled.Number
 	hasPositive, hasNegative := false, false

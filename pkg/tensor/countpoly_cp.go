@@ -7,8 +7,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// countPoly returns the count polynomial Σ_t weight_t Π_ℓ (Σ_a ⟨v_ℓt, w_ℓ[·,a]⟩ z^a) over d levels. Variable tensors of any degree come
-// this way.
+// countPoly returns the count polynomial Σ_t weight_t Π_ℓ (Σ_a ⟨v_ℓt, w_ℓ[·,a]⟩ z^a) over d levels, where v_ℓt is the vector of term t
+// on leg ℓ. The tensors of variables come this way too, with a leg for each of their factors. With one level it is a number, the inner
+// product.
 func (t *CP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.Poly, error) {
 	if d == 1 {
 		return countspace.Constant(0, t.inner(w, ops)), nil

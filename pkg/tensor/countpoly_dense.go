@@ -53,7 +53,8 @@ func addMultiple(dst, src []scaled.Number, positions []int, shift int, f float64
 //
 //	contracted[y](z) = Σ_x (Σ_a w[x,a] z^a) polys[y,x](z).
 //
-// polys is t's data at first. T is the type of its entries, add is addMultiple64 or addMultiple, and number converts an entry.
+// polys is t's data at first. T is the type of its entries, float64 or scaled.Number. add adds f times the coefficients src to dst,
+// coefficient i at positions[i] + shift, and number converts a coefficient.
 func contractLegs[T any](
 	t *Dense, w []LegWeights, d int, polys []T, ops *countspace.Ops,
 	add func(dst, src []T, positions []int, shift int, f float64), number func(T) scaled.Number,
@@ -133,7 +134,7 @@ func (t *Dense) isInSafeRange(w []LegWeights) bool {
 		low += weightLow
 		high += weightHigh
 	}
-	return low > -900 && high+int(math.Log2(float64(len(t.Data)))) < 900
+	return low > -900 && high+int(math.Log2(float64(len(t.Data)))) < 900 // float64s reach from 2^−1022 to 2^1023, with some bits to spare
 }
 
 // exponents returns bounds on the binary exponents of the entries that are not 0. low is at most 0 and high at least 0.

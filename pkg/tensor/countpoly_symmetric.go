@@ -47,9 +47,10 @@ func (term SymmetryRankOne) vector(leg int) []float64 {
 // block is the number of legs that are multiplied in one tree before they join a product in several variables.
 const block = 8
 
-// product returns the product of the legs' polynomials ps in so many variables. In one variable a balanced tree is best. In m > 1
-// variables it multiplies block after block: two halves of n legs would cost (n/2)^(2m), blocks cost n^(m+1). At two variables and 300
-// legs that is 90 million multiply-adds against 500.
+// product returns the product of the polynomials ps, one for each leg, in vars variables. In one variable a balanced tree is best. In m
+// > 1 variables it multiplies the product so far by the product of the next block of legs. A tree would multiply two halves of n legs at
+// its root, which costs (n/2)^(2m), all blocks cost n^(m+1). With two variables and 300 legs that is 500 million multiply-adds against
+// 90.
 func product(vars int, ps []countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	if vars <= 1 || len(ps) <= block {
 		return countspace.Product(vars, ps, ops)

@@ -24,24 +24,24 @@ func ToDense(t Tensor, maxEntries int) (*Dense, error) {
 	}
 
 	// In float64, or entry by entry if products were too small for that.
-	out := &Dense{Shape: t.Dims(), Data: make([]float64, size)}
-	if isLossy := sumTerms(t, out); isLossy {
-		x := make([]int, len(out.Shape))
-		for i := range out.Data {
-			out.Data[i] = At(t, x).Float64()
-			advance(x, out.Shape)
+	table := &Dense{Shape: t.Dims(), Data: make([]float64, size)}
+	if isLossy := sumTerms(t, table); isLossy {
+		x := make([]int, len(table.Shape))
+		for i := range table.Data {
+			table.Data[i] = At(t, x).Float64()
+			advance(x, table.Shape)
 		}
 	}
 
-	if err := finite(out.Data, "entry"); err != nil {
+	if err := finite(table.Data, "entry"); err != nil {
 		return nil, err
 	}
 
-	recomputeCancelled(t, out)
-	if err := checkUnderflow(t, out); err != nil {
+	recomputeCancelled(t, table)
+	if err := checkUnderflow(t, table); err != nil {
 		return nil, err
 	}
-	return out, nil
+	return table, nil
 }
 
 // sumTerms adds the terms of t to a table, in float64. isLossy is true if a product was too small for that.
@@ -119,7 +119,8 @@ func (t *SymmetryCP) addTo(out *Dense) (isLossy bool) {
 // addOuter adds the outer product w · ⊗ vectors to data, with entry i multiplied by s(i), which is given as mantissa and exponent. A nil
 // vector is all ones, a nil s is 1. isLossy is true if a partial product was too small for float64.
 //
-// Vectors are normalised by powers of two, whose exponents are joined to those of s at the end, so that no partial product is too large.
+// Vectors are divided by powers of two, so that no entry of theirs is above 1 and no partial product is too large. The exponents of these
+// powers are added to the exponent of s at the end.
 func addOuter(
 	data []float64, w float64, vectors [][]float64, dims []int, s func(i int) (mant float64, exp int),
 ) (isLossy bool) {
@@ -128,7 +129,7 @@ func addOuter(
 	}
 
 	mant, exp := math.Frexp(w)
-	products := make([]float64, 1, len(data)) // over the modes so far
+	products := make([]float64, 1, len(data)) // by row-major index over the modes so far
 	products[0] = mant
 
 	for mode, d := range dims {

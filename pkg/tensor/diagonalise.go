@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// draws is how often random slices are combined before a grouping of the legs is given up.
+	// draws is how often random slices are combined for one grouping of the legs; chosen.
 	draws = 3
-	// rotations is the number of groupings of the legs tried.
+	// rotations is the number of rotations of the legs that are tried; chosen.
 	rotations = 8
 )
 
@@ -38,7 +38,7 @@ func diagonalise(t *Dense, maxRank int) (c *CP, ok bool) {
 
 	core = &Dense{Shape: dims, Data: core.Data}
 	for _, terms := range candidateTerms(core, maxRank) {
-		for _, vectors := range [][][][]float64{cleaned(terms), terms} {
+		for _, vectors := range [][][][]float64{cleaned(terms), terms} { // first with numbers near to 0 and ±1 taken as these
 			c, ok := weightedTerms(core, vectors)
 			if !ok {
 				continue
@@ -51,12 +51,13 @@ func diagonalise(t *Dense, maxRank int) (c *CP, ok bool) {
 	return nil, false
 }
 
-// compress returns a core in which every leg ℓ has only the values whose slices span all its slices, and the matrices with
-// t = core ×_ℓ expand[ℓ]. ok is false if a leg needs more than maxRank values, or if t is 0.
+// compress returns a core in which every leg ℓ has only some of its values: their slices of t are independent and span all its slices. The
+// matrix expand[ℓ] gives the slices of all values from them: t is the core, multiplied along every leg ℓ by expand[ℓ]. ok is false if a leg
+// needs more than maxRank values, or if t is 0.
 func compress(t *Dense, maxRank int) (core *Dense, expand [][]float64, ok bool) {
 	core = t
 	for leg := range t.Shape {
-		unfolding := withLegFirst(core, leg)
+		unfolding := withLegFirst(core, leg) // read as a matrix: a row for each value of the leg
 		d := unfolding.Shape[0]
 		s, ok := newSkeleton(unfolding.Data, d, len(unfolding.Data)/d, maxRank)
 		if !ok || len(s.Rows) == 0 {
@@ -77,7 +78,7 @@ func withLegFirst(t *Dense, leg int) *Dense {
 			order = append(order, m)
 		}
 	}
-	moved, _ := t.permute(order) // order is a permutation
+	moved, _ := t.permute(order) // no error: order is a permutation
 	return moved
 }
 
@@ -85,15 +86,15 @@ func withLegFirst(t *Dense, leg int) *Dense {
 func restrict(t *Dense, leg int, values []int) *Dense {
 	shape := slices.Clone(t.Shape)
 	shape[leg] = len(values)
-	out := &Dense{Shape: shape}
+	restricted := &Dense{Shape: shape}
 	stride := strides(t.Shape)[leg]
 	d := t.Shape[leg]
 	for block := 0; block < len(t.Data); block += d * stride {
 		for _, x := range values {
-			out.Data = append(out.Data, t.Data[block+x*stride:][:stride]...)
+			restricted.Data = append(restricted.Data, t.Data[block+x*stride:][:stride]...)
 		}
 	}
-	return out
+	return restricted
 }
 
 // prefixSkeleton returns the skeleton of t as a matrix, with the first k legs as rows and the others as columns. ok is false if its rank is
@@ -112,16 +113,16 @@ func candidateTerms(t *Dense, maxRank int) (candidates [][][][]float64) {
 		return [][][][]float64{matrixTerms(t)}
 	}
 
-	// Rotate the legs until Jennrich's algorithm finds terms.
+	// Rotate the legs until Jennrich's algorithm finds terms. Each draw of one rotation may give a candidate.
 	rng := rand.New(rand.NewPCG(1, 2)) // a fixed sequence: the same table, the same decomposition
 	for first := range min(len(t.Shape), rotations) {
 		order := make([]int, len(t.Shape))
 		for i := range order {
 			order[i] = (first + i) % len(order)
 		}
-		rotated, _ := t.permute(order)
+		rotated, _ := t.permute(order) // no error: order is a permutation
 		leftEnd, rightBegin, rank := groupLegs(rotated, maxRank)
-		if rank == 0 {
+		if rank == 0 { // these legs have no grouping
 			continue
 		}
 
@@ -130,13 +131,7 @@ func candidateTerms(t *Dense, maxRank int) (candidates [][][][]float64) {
 			if !ok {
 				continue
 			}
-			for i, term := range terms { // the vectors in the order of t's legs
-				byLeg := make([][]float64, len(order))
-				for m, leg := range order {
-					byLeg[leg] = term[m]
-				}
-				terms[i] = byLeg
-			}
+			rotateBack(terms, order)
 			candidates = append(candidates, terms)
 		}
 		if len(candidates) > 0 {
@@ -144,6 +139,17 @@ func candidateTerms(t *Dense, maxRank int) (candidates [][][][]float64) {
 		}
 	}
 	return candidates
+}
+
+// rotateBack puts the vectors of each term into the order of the original legs. Its mode m is leg order[m].
+func rotateBack(terms [][][]float64, order []int) {
+	for i, term := range terms {
+		byLeg := make([][]float64, len(order))
+		for m, leg := range order {
+			byLeg[leg] = term[m]
+		}
+		terms[i] = byLeg
+	}
 }
 
 // matrixTerms writes a matrix as Σ_i e_i ⊗ row_i.
@@ -158,8 +164,9 @@ func matrixTerms(t *Dense) (terms [][][]float64) {
 }
 
 // groupLegs cuts the legs in three groups: those before leftEnd, those from rightBegin on, and at least one between. The first and the
-// last group each have the same rank against all other legs, the largest that a cut has. rank is 0 if there is no such cut, or if a rank
-// is above maxRank.
+// last group each have the same rank against all other legs, the largest that a cut has. A cut is into the first k legs and the others, and
+// its rank is that of t as a matrix with them as rows and columns. rank is 0 if only one cut has the largest rank, which leaves no leg
+// between, or if a rank is above maxRank.
 func groupLegs(t *Dense, maxRank int) (leftEnd, rightBegin, rank int) {
 	for k := 1; k < len(t.Shape); k++ {
 		s, ok := prefixSkeleton(t, k, maxRank)
@@ -181,39 +188,26 @@ func groupLegs(t *Dense, maxRank int) (leftEnd, rightBegin, rank int) {
 	return leftEnd, rightBegin, rank
 }
 
-// jennrich returns rank-one terms of t = Σ_i F_i ⊗ G_i, where F_i is over the legs before leftEnd. For random combinations of the slices T
-// along the legs between leftEnd and rightBegin,
+// jennrich returns rank-one terms of t = Σ_i F_i ⊗ G_i, where F_i is over the legs before leftEnd and G_i over the others. B_i is the
+// part of G_i over the legs from rightBegin on. T[·, m, ·] is t at index m of the legs between leftEnd and rightBegin, as a matrix. For
+// random u,
 //
-//	K_u = Σ_m u_m T[·, m, ·] = F diag(·) Bᵀ,
+//	K_u = Σ_m u_m T[·, m, ·] = F diag(d_u) Bᵀ,
 //
-// the eigenvectors of K_u K_v⁻¹ are the columns of F. Rows and columns are restricted to skeletons, on which K has full rank. ok is false
-// if the eigenvectors are not real, or if a system is singular.
+// where F and B have the columns F_i and B_i. So K_u K_v⁻¹ = F diag(d_u/d_v) F⁻¹, and its eigenvectors are the columns of F. Rows and
+// columns are restricted to skeletons, rank of them on which K has full rank. ok is false if the eigenvectors are not real, or if a
+// system is singular.
 func jennrich(t *Dense, leftEnd, rightBegin, rank int, rng *rand.Rand) (terms [][][]float64, ok bool) {
 	rows := boxSize(t.Shape[:leftEnd])
 	cols := boxSize(t.Shape[rightBegin:])
 	between := len(t.Data) / rows / cols
-	left, ok1 := newSkeleton(t.Data, rows, between*cols, rank)
-	right, ok2 := newSkeleton(transposed(t.Data, rows*between, cols), cols, rows*between, rank)
-	if !ok1 || !ok2 || len(left.Rows) != rank || len(right.Rows) != rank {
+	left, isLeftOK := newSkeleton(t.Data, rows, between*cols, rank)
+	right, isRightOK := newSkeleton(transposed(t.Data, rows*between, cols), cols, rows*between, rank)
+	if !isLeftOK || !isRightOK || len(left.Rows) != rank || len(right.Rows) != rank {
 		return nil, false
 	}
-
-	// K_u and K_v, and F on the rows of the skeleton.
-	ku := make([]float64, rank*rank)
-	kv := make([]float64, rank*rank)
-	for m := range between {
-		u := rng.NormFloat64()
-		v := rng.NormFloat64()
-		for i, r := range left.Rows {
-			for j, c := range right.Rows {
-				x := t.Data[(r*between+m)*cols+c]
-				ku[i*rank+j] += u * x
-				kv[i*rank+j] += v * x
-			}
-		}
-	}
-
-	f, ok := commonEigenvectors(ku, kv, rank)
+	ku, kv := randomCombinations(t.Data, left.Rows, right.Rows, between, cols, rng)
+	f, ok := commonEigenvectors(ku, kv, rank) // F on the rows of the skeleton
 	if !ok {
 		return nil, false
 	}
@@ -229,7 +223,8 @@ func jennrich(t *Dense, leftEnd, rightBegin, rank int, rng *rand.Rand) (terms []
 		return nil, false
 	}
 
-	// F on all rows, and the vectors of the rank-one tables F_i and G_i.
+	// F on all rows, and the vectors of the rank-one tables F_i and G_i, whose product approximates the table. It is not checked here how
+	// well.
 	var w linalg.Work
 	fullF := make([]float64, rows*rank)
 	w.Mul(fullF, left.X, f, rows, rank, rank)
@@ -241,6 +236,25 @@ func jennrich(t *Dense, leftEnd, rightBegin, rank int, rng *rand.Rand) (terms []
 		terms[i] = append(vectorsF, vectorsG...)
 	}
 	return terms, true
+}
+
+// randomCombinations returns Σ_m u_m T[·, m, ·] and the same for v, on the given rows and columns of T, with normal random u and v. data
+// has between · cols entries for each row of T.
+func randomCombinations(data []float64, rows, columns []int, between, cols int, rng *rand.Rand) (ku, kv []float64) {
+	ku = make([]float64, len(rows)*len(columns))
+	kv = make([]float64, len(rows)*len(columns))
+	for m := range between {
+		u := rng.NormFloat64()
+		v := rng.NormFloat64()
+		for i, r := range rows {
+			for j, c := range columns {
+				x := data[(r*between+m)*cols+c]
+				ku[i*len(columns)+j] += u * x
+				kv[i*len(columns)+j] += v * x
+			}
+		}
+	}
+	return ku, kv
 }
 
 // commonEigenvectors returns the eigenvectors of ku·kv⁻¹ as columns. ok is false if they are not real, or if kv is singular.
@@ -258,7 +272,8 @@ func commonEigenvectors(ku, kv []float64, rank int) (vectors []float64, ok bool)
 	}
 
 	for _, value := range values {
-		if math.Abs(imag(value)) > 1e-8*math.Hypot(real(value), imag(value)) {
+		isReal := math.Abs(imag(value)) <= 1e-8*math.Hypot(real(value), imag(value)) // 1e-8 as in realRoots
+		if !isReal {
 			return nil, false
 		}
 	}
@@ -267,11 +282,11 @@ func commonEigenvectors(ku, kv []float64, rank int) (vectors []float64, ok bool)
 
 // transposed returns the transpose of a rows × cols matrix.
 func transposed(a []float64, rows, cols int) []float64 {
-	out := make([]float64, len(a))
+	result := make([]float64, len(a))
 	for i := range rows {
 		for j := range cols {
-			out[j*rows+i] = a[i*cols+j]
+			result[j*rows+i] = a[i*cols+j]
 		}
 	}
-	return out
+	return result
 }

@@ -29,7 +29,7 @@ func dot(v, w []float64, n, stride, offset int) scaled.Number {
 			product *= v[i]
 		}
 		size := math.Abs(product)
-		isTiny := size < tinyProduct && (v != nil || size != 0) // also 0 by underflow
+		isTiny := size < tinyProduct && (v != nil || size != 0) // a 0 here is no underflow if v is nil
 		if size > hugeProduct || isTiny {
 			return dotScaled(v, w, n, stride, offset)
 		}

@@ -26,7 +26,7 @@ func weightedTerms(t *Dense, terms [][][]float64) (c *CP, ok bool) {
 // cleaned returns the vectors of terms divided by their largest entries, with entries near 0, 1 and −1 set to these. An eigenvector
 // (1, 1e-17) of a clause is (1, 0), and the clause's zero must come out as zero.
 func cleaned(terms [][][]float64) [][][]float64 {
-	out := make([][][]float64, len(terms))
+	result := make([][][]float64, len(terms))
 	for i, term := range terms {
 		for _, v := range term {
 			v = slices.Clone(v)
@@ -40,10 +40,10 @@ func cleaned(terms [][][]float64) [][][]float64 {
 			for x := range v {
 				v[x] = snapped(v[x] / largest)
 			}
-			out[i] = append(out[i], v)
+			result[i] = append(result[i], v)
 		}
 	}
-	return out
+	return result
 }
 
 // snapped returns 0, 1 or −1 for a number near one of them, else the number.
@@ -89,12 +89,12 @@ func solveWeights(t *Dense, terms [][][]float64) (weights []float64, ok bool) {
 // expanded returns the CP tensor over all legs of shape whose compression to fewer legs and values is t (compress). Mode k of t is leg
 // legs[k], and its vectors v become expand[leg]·v. For a leg that t does not have, expand[leg] is the vector of all terms.
 func (t *CP) expanded(shape, legs []int, expand [][]float64) *CP {
-	out := &CP{Shape: shape, Weights: t.Weights, Vectors: make([][]float64, len(shape))}
+	result := &CP{Shape: shape, Weights: t.Weights, Vectors: make([][]float64, len(shape))}
 	rank := len(t.Weights)
 	for leg, d := range shape {
 		mode := slices.Index(legs, leg)
 		if mode < 0 {
-			out.Vectors[leg] = slices.Repeat(expand[leg], rank)
+			result.Vectors[leg] = slices.Repeat(expand[leg], rank)
 			continue
 		}
 
@@ -110,7 +110,7 @@ func (t *CP) expanded(shape, legs []int, expand [][]float64) *CP {
 				vectors = append(vectors, sum)
 			}
 		}
-		out.Vectors[leg] = vectors
+		result.Vectors[leg] = vectors
 	}
-	return out
+	return result
 }

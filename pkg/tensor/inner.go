@@ -22,7 +22,7 @@ func NormSq(t Tensor) (scaled.Number, error) {
 		return inner(t, t)
 	}
 
-	// Terms that cancel: the squares of the remaining entries do not.
+	// Terms of both signs may cancel in an entry, and then the products of the Gram do too. The squares of entries cannot cancel.
 	if table, err := ToDense(t, lowRankEntries); err == nil {
 		return inner(table, table)
 	}
@@ -89,7 +89,7 @@ func innerDense(a, b []float64) scaled.Number {
 	_, expB := math.Frexp(maxAbs(b))
 	sum := 0.0
 
-	isNearOne := expA > -400 && expA < 400 && expB > -400 && expB < 400
+	isNearOne := expA > -400 && expA < 400 && expB > -400 && expB < 400 // the largest product and its 53 bits are then within ±2^900
 	if isNearOne {
 		for i, x := range a {
 			sum += float64(x * b[i])

@@ -94,8 +94,9 @@ func (j joining) variables(b, a int) (y, z int) {
 	return b - 1, j.core.D - 1 + a - 1
 }
 
-// legPoly returns the polynomial of one leg, Σ_x Σ_a r[x] w[x,a] y_λ(x) z_a over its values x and the weight levels a. y_b stands for a
-// leg at core level b, z_a for one at weight level a; of both only the variables that the joining carries are there. A nil r is all ones.
+// legPoly returns the polynomial of one leg, Σ_x Σ_a r[x] w[x,a] y_λ(x) z_a over its values x and the weight levels a, where λ(x) is the
+// core level of x. y_b stands for a leg at core level b, z_a for one at weight level a, and a variable that the joining does not carry
+// is 1. A nil r is all ones.
 func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 	// sums[b, a] = Σ over the values x at core level b of r[x] w[x, a]
 	sums := make([]scaled.Number, j.core.D*j.d)
@@ -111,17 +112,15 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 		sums[position] = sums[position].Add(v)
 	}
 
-	// The box: a variable that occurs has degree 1.
+	// The box, which has the exponents 0 and 1 of each variable that occurs, and the exponent 0 of each other one.
 	shape := filled(j.vars(), 1)
+	var multipliers [2]int
 	for i, v := range sums {
 		if v.IsZero() {
 			continue
 		}
-		y, z := j.variables(i/j.d, i%j.d)
-		for _, variable := range [2]int{y, z} {
-			if variable >= 0 {
-				shape[variable] = 2
-			}
+		for _, variable := range j.appendMultipliers(multipliers[:0], i/j.d, i%j.d) {
+			shape[variable] = 2
 		}
 	}
 
@@ -131,16 +130,24 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 		if v.IsZero() {
 			continue
 		}
-		y, z := j.variables(i/j.d, i%j.d)
 		position := 0
-		for _, variable := range [2]int{y, z} {
-			if variable >= 0 {
-				position += stride[variable]
-			}
+		for _, variable := range j.appendMultipliers(multipliers[:0], i/j.d, i%j.d) {
+			position += stride[variable]
 		}
 		addAt(p, position, v)
 	}
 	return p
+}
+
+// appendMultipliers appends the variables, none to two, that a leg at core level b and weight level a multiplies its monomial by.
+func (j joining) appendMultipliers(list []int, b, a int) []int {
+	y, z := j.variables(b, a)
+	for _, variable := range [2]int{y, z} {
+		if variable >= 0 {
+			list = append(list, variable)
+		}
+	}
+	return list
 }
 
 // box returns the box of the product over all legs: its side for a variable is one more than the number of legs that have it. It returns
@@ -176,7 +183,7 @@ func (j joining) box(w []LegWeights) ([]int, error) {
 func (j joining) countPoly(product countspace.Poly, s scaled.Vector, legs, extra int) countspace.Poly {
 	coreStep := levelSteps(j.core)
 	shape := j.weightShape(product.Shape, legs)
-	out := countspace.New(shape)
+	counts := countspace.New(shape)
 	weightStep := append([]int{0}, strides(shape)...)
 
 	c := make([]int, len(product.Shape)) // the exponents of monomial i
@@ -186,16 +193,17 @@ func (j joining) countPoly(product countspace.Poly, s scaled.Vector, legs, extra
 			if extra >= 0 {
 				coreIndex += coreStep[extra]
 			}
-			addAt(out, weightIndex, v.Mul(s.At(coreIndex)))
+			addAt(counts, weightIndex, v.Mul(s.At(coreIndex)))
 		}
 		advance(c, product.Shape)
 	}
-	return out
+	return counts
 }
 
 // countIndices returns the index of the core count and that of the weight count of the monomial with the exponents c. coreStep and
 // weightStep have, by level, by how much one leg at that level changes these indices.
 func (j joining) countIndices(c []int, legs int, coreStep, weightStep []int) (coreIndex, weightIndex int) {
+	// toWeights and toCore are −1 for a level that no leg has. Its count is 0 then, and max only keeps the index valid.
 	atLevel0 := legs // legs at level 0 of the carried kind, which have no variable
 	for _, k := range c {
 		atLevel0 -= k
@@ -226,8 +234,8 @@ func (j joining) countIndices(c []int, legs int, coreStep, weightStep []int) (co
 	return coreIndex, weightIndex
 }
 
-// weightShape returns the box of the weight counts of a product of so many legs' polynomials, whose own box is carried. If core levels are
-// carried, each weight level may have as many legs as all core levels that go with it.
+// weightShape returns the box of the weight counts of the product of the polynomials of legs legs, whose own box is carried. If core levels
+// are carried, each weight level may have as many legs as all core levels that go with it.
 func (j joining) weightShape(carried []int, legs int) []int {
 	switch j.kind {
 	case carryWeights:

@@ -55,23 +55,23 @@ func checkLegPolys(dims, box []int) error {
 
 // zeroLegPolys returns the polynomial 0 for every value of every leg.
 func zeroLegPolys(dims []int, vars int) [][]countspace.Poly {
-	out := make([][]countspace.Poly, len(dims))
+	polys := make([][]countspace.Poly, len(dims))
 	for leg, d := range dims {
-		out[leg] = make([]countspace.Poly, d)
-		for x := range out[leg] {
-			out[leg][x] = countspace.Constant(vars, scaled.Number{})
+		polys[leg] = make([]countspace.Poly, d)
+		for x := range polys[leg] {
+			polys[leg][x] = countspace.Constant(vars, scaled.Number{})
 		}
 	}
-	return out
+	return polys
 }
 
 // legPolys returns, for every leg and value, the count polynomial of the table with that leg fixed at that value.
 func (t *Dense) legPolys(w []LegWeights, d int, ops *countspace.Ops) ([][]countspace.Poly, error) {
 	out := zeroLegPolys(t.Shape, d-1)
 	for leg := range out {
-		others := without(w, leg)
+		otherWeights := without(w, leg)
 		for x := range out[leg] {
-			p, err := t.fix(leg, x).countPoly(others, d, ops)
+			p, err := t.fix(leg, x).countPoly(otherWeights, d, ops)
 			if err != nil {
 				return nil, err
 			}
@@ -89,21 +89,21 @@ func (t *CP) legPolys(w []LegWeights, d int, ops *countspace.Ops) [][]countspace
 		if weight == 0 {
 			continue
 		}
-		for leg, others := range leaveOneOut(d-1, t.factors(i, w, d, ops), ops) {
-			if others.IsZero() {
+		for leg, polyOfOthers := range leaveOneOut(d-1, t.factors(i, w, d, ops), ops) {
+			if polyOfOthers.IsZero() {
 				continue
 			}
-			others = others.Scale(scaled.FromFloat(weight))
+			polyOfOthers = polyOfOthers.Scale(scaled.FromFloat(weight))
 
 			v := t.Vectors[leg]
 			if v == nil {
-				out[leg][i] = out[leg][i].Add(others)
+				out[leg][i] = out[leg][i].Add(polyOfOthers)
 				continue
 			}
 
 			for x := range out[leg] {
 				if f := v[i*t.Shape[leg]+x]; f != 0 {
-					out[leg][x] = out[leg][x].Add(others.Scale(scaled.FromFloat(f)))
+					out[leg][x] = out[leg][x].Add(polyOfOthers.Scale(scaled.FromFloat(f)))
 				}
 			}
 		}
@@ -114,7 +114,9 @@ func (t *CP) legPolys(w []LegWeights, d int, ops *countspace.Ops) [][]countspace
 // legPolys returns, for every leg ℓ and value x, the count polynomial with the leg fixed at x. S is read at counts k with one more leg at
 // the level λ(x) of the fixed value:
 //
-//	out[ℓ][x] = Σ_i α_i R_ℓ[x] Σ_k S_{k+e(λ(x))} [y^k] Π_{m≠ℓ} p_m(y)
+//	out[ℓ][x] = Σ_i α_i R_ℓ[x] Σ_k S_{k+e(λ(x))} [y^k] Π_{m≠ℓ} p_m(y),
+//
+// where i runs over the terms of t, e(λ) is one leg at level λ, and p_m is the polynomial of leg m (joining.legPoly).
 func (t *SymmetryCP) legPolys(
 	w []LegWeights, d int, ops *countspace.Ops,
 ) ([][]countspace.Poly, error) {
@@ -129,7 +131,7 @@ func (t *SymmetryCP) legPolys(
 	}
 
 	for _, term := range t.Terms {
-		for leg, others := range leaveOneOut(j.vars(), j.legPolys(term, w), ops) {
+		for leg, productOfOthers := range leaveOneOut(j.vars(), j.legPolys(term, w), ops) {
 			r := term.vector(leg)
 			for x, level := range t.Levels.Of[leg] {
 				f := scaled.FromFloat(term.Alpha)
@@ -137,7 +139,7 @@ func (t *SymmetryCP) legPolys(
 					f = f.Mul(scaled.FromFloat(r[x]))
 				}
 				if !f.IsZero() {
-					p := j.countPoly(others, term.S, len(w)-1, int(level))
+					p := j.countPoly(productOfOthers, term.S, len(w)-1, int(level))
 					out[leg][x] = out[leg][x].Add(p.Scale(f))
 				}
 			}

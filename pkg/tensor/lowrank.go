@@ -96,9 +96,9 @@ func (t *CP) errorAgainst(d *Dense) (relativeError float64, ok bool) {
 		return 0
 	}
 	got, err := ToDense(t, len(d.Data))
-	absoluteSum, err2 := ToDense(t.mapped(math.Abs), len(d.Data))
-	termCount, err3 := ToDense(t.mapped(indicator), len(d.Data)) // by entry: the number of terms that are not 0
-	if err != nil || err2 != nil || err3 != nil {
+	absoluteSum, absoluteErr := ToDense(t.mapped(math.Abs), len(d.Data))
+	termCount, countErr := ToDense(t.mapped(indicator), len(d.Data)) // by entry: the number of terms that are not 0
+	if err != nil || absoluteErr != nil || countErr != nil {
 		return 0, false
 	}
 
@@ -112,6 +112,7 @@ func (t *CP) errorAgainst(d *Dense) (relativeError float64, ok bool) {
 		}
 	}
 
+	// A term is a product of a weight and a vector for each leg, each rounded, and adding the terms rounds once for each but one.
 	return math.Ldexp(relativeError, 53) + float64(len(t.Shape)+len(t.Weights)), true
 }
 
@@ -119,11 +120,11 @@ func (t *CP) errorAgainst(d *Dense) (relativeError float64, ok bool) {
 // stay so.
 func (t *CP) mapped(f func(float64) float64) *CP {
 	apply := func(list []float64) []float64 {
-		out := make([]float64, len(list))
+		result := make([]float64, len(list))
 		for k, x := range list {
-			out[k] = f(x)
+			result[k] = f(x)
 		}
-		return out
+		return result
 	}
 
 	out := &CP{Shape: t.Shape, Weights: apply(t.Weights), Vectors: make([][]float64, len(t.Shape))}

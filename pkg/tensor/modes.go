@@ -95,8 +95,8 @@ func checkMaps(t Tensor, maps [][]float64) (isIdentity bool, err error) {
 	return isIdentity, nil
 }
 
-// applyModes returns the table with the maps applied mode after mode: out[·,a,·] = Σ_b M[a,b] in[·,b,·]. The dots are the modes before and
-// after the mode of M; those after it are runs of stride entries.
+// applyModes returns the table with the maps applied mode after mode: mapped[·,a,·] = Σ_b M[a,b] data[·,b,·]. The dots are the modes
+// before and after the mode of M; those after it are runs of stride entries.
 func (t *Dense) applyModes(maps [][]float64) (*Dense, error) {
 	data := slices.Clone(t.Data)
 	strideOf := strides(t.Shape)
@@ -110,14 +110,14 @@ func (t *Dense) applyModes(maps [][]float64) (*Dense, error) {
 		mapped := make([]float64, len(data))
 		for block := 0; block < len(data); block += d * stride {
 			for a := range d {
-				out := mapped[block+a*stride:][:stride]
+				row := mapped[block+a*stride:][:stride]
 				for b := range d {
 					f := m[a*d+b]
 					if f == 0 {
 						continue
 					}
 					for i, x := range data[block+b*stride:][:stride] {
-						out[i] += f * x
+						row[i] += f * x
 					}
 				}
 			}

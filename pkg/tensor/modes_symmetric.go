@@ -19,24 +19,12 @@ const maxTransform = 1 << 36
 func (t *SymmetryCP) applyCommon(
 	maps [][]float64,
 ) (terms []SymmetryRankOne, levels countspace.Levels, ok bool, err error) {
-	for leg := range maps {
-		isLikeFirst := t.Shape[leg] == t.Shape[0] && slices.Equal(maps[leg], maps[0]) &&
-			slices.Equal(t.Levels.Of[leg], t.Levels.Of[0])
-		if maps[leg] == nil || !isLikeFirst {
-			return nil, levels, false, nil
-		}
-	}
-	for _, term := range t.Terms {
-		first := term.vector(0)
-		for leg := range t.Shape {
-			v := term.vector(leg)
-			if !slices.Equal(v, first) || (v == nil) != (first == nil) {
-				return nil, levels, false, nil
-			}
-		}
+	if !t.hasLikeLegs(maps) {
+		return nil, levels, false, nil
 	}
 
-	// The result has a level for each value.
+	// The result has a level for each value, and a coefficient for each count vector of the values. To transform them takes about the third
+	// power of their number.
 	if levels, err = countspace.Identity(t.Shape); err != nil {
 		return nil, levels, false, nil // more levels than a count space has
 	}
@@ -57,6 +45,27 @@ func (t *SymmetryCP) applyCommon(
 	return terms, levels, true, nil
 }
 
+// hasLikeLegs reports whether all legs have the same dimension, level map, map and vectors, and no map is nil.
+func (t *SymmetryCP) hasLikeLegs(maps [][]float64) bool {
+	for leg := range maps {
+		isLikeFirst := t.Shape[leg] == t.Shape[0] && slices.Equal(maps[leg], maps[0]) &&
+			slices.Equal(t.Levels.Of[leg], t.Levels.Of[0])
+		if maps[leg] == nil || !isLikeFirst {
+			return false
+		}
+	}
+	for _, term := range t.Terms {
+		first := term.vector(0)
+		for leg := range t.Shape {
+			v := term.vector(leg)
+			if !slices.Equal(v, first) || (v == nil) != (first == nil) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // valueCounts returns a term as a function of the counts c of values instead of levels, over the box shape: S at the level count of c,
 // times Π_a R[a]^{c_a}. The vector R and the levels are the same on all legs.
 func (t *SymmetryCP) valueCounts(term SymmetryRankOne, shape []int) countspace.Poly {
@@ -64,7 +73,7 @@ func (t *SymmetryCP) valueCounts(term SymmetryRankOne, shape []int) countspace.P
 	levelOf := t.Levels.Of[0] // by value
 	r := term.vector(0)
 	step := levelSteps(t.Levels)
-	out := countspace.New(shape)
+	counts := countspace.New(shape)
 
 	everyCount(shape, n, func(i, count0 int, c []int) {
 		levelCount := count0 * step[levelOf[0]] // its index in S
@@ -73,9 +82,9 @@ func (t *SymmetryCP) valueCounts(term SymmetryRankOne, shape []int) countspace.P
 			levelCount += k * step[levelOf[a+1]]
 			product = product.Mul(power(r, a+1, k))
 		}
-		set(out, i, product.Mul(term.S.At(levelCount)))
+		set(counts, i, product.Mul(term.S.At(levelCount)))
 	})
-	return out
+	return counts
 }
 
 // power returns r[a]^k, by squaring; 1 if r is nil.

@@ -16,12 +16,14 @@ import (
 type node struct{ a, b float64 }
 
 // lowRank returns t as a CP tensor of at most maxRank terms, and its error as LowRank does. It writes the values of each term of t as a sum
-// over nodes (Prony's method), each of which is a rank-one term. ok is false if t has more than two levels, or if there is no such sum.
+// over nodes (Prony's method), each of which is a rank-one term. A level is the class of a value: an entry of t depends on its index by the
+// number of legs at each level. ok is false if t has more than two levels, or if there is no such sum.
 func (t *SymmetryCP) lowRank(maxRank int) (c *CP, relativeError float64, ok bool) {
 	if t.Levels.D > 2 {
 		return nil, 0, false
 	}
 
+	// offset legs are at level 1 in every index, and free of the others are at level 1 or 0 by the index.
 	free, offset := countLegs(t.Levels)
 	var weights []float64
 	var terms [][][]float64
@@ -41,7 +43,7 @@ func (t *SymmetryCP) lowRank(maxRank int) (c *CP, relativeError float64, ok bool
 			node.b = math.Ldexp(node.b, fit.shift)
 			vectors, ok := t.nodeVectors(term, node)
 			weight := fit.weights[i] * term.Alpha
-			isLost := weight == 0 && term.Alpha != 0
+			isLost := weight == 0 && term.Alpha != 0 // by underflow
 			if !ok || isLost {
 				return nil, 0, false
 			}
@@ -50,14 +52,15 @@ func (t *SymmetryCP) lowRank(maxRank int) (c *CP, relativeError float64, ok bool
 		}
 	}
 
-	if len(weights) == 0 {
+	if len(weights) == 0 { // t is 0: a CP tensor has at least one term
 		weights = []float64{0}
 		terms = [][][]float64{ones(t.Shape)}
 	}
 	c = newCP(t.Shape, weights, terms)
 
-	// Vectors were rounded once, weights too, and the values that were compared:
-	// powers of nodes, and their sums.
+	// In units of 2^−53: an entry of c is a product of a vector for each leg and a weight, each rounded once (len(Shape) + 1), the
+	// values were rounded (1), and what they were compared with has rounded powers, two of at most len(Shape) by repeated squaring, and
+	// a sum of len(weights) terms.
 	roundings := len(t.Shape) + len(weights) + 2*bits.Len(uint(len(t.Shape))) + 2
 	relativeError = math.Ldexp(relativeError, 53) + float64(roundings)
 	return c, relativeError, c.validate() == nil
@@ -109,7 +112,8 @@ type pronyFit struct {
 // prony returns a fit of values with at most maxRank real nodes, the fewest that are enough. ok is false if there is none.
 //
 // A recurrence Σ_j q_j s_{c+j} = 0 holds exactly when the ratios b/a of the nodes are the roots of q; a root at infinity (a = 0) is a
-// vanishing leading coefficient. The values are first multiplied by 2^(−shift·c), which takes a geometric growth out of them.
+// vanishing leading coefficient. The values are first multiplied by 2^(−shift·c−exp), which brings a geometric sequence near to 1. A fit
+// has at most as many nodes as values less one, and is enough if compareWithNodes accepts it.
 func prony(values []scaled.Number, maxRank int) (fit pronyFit, ok bool) {
 	s, shift, exp, ok := withoutGrowth(values)
 	if !ok {
@@ -132,7 +136,7 @@ func prony(values []scaled.Number, maxRank int) (fit pronyFit, ok bool) {
 
 		// If the roots have lost digits, a least squares fit may find them again.
 		relativeError, ok := compareWithNodes(s, nodes, weights)
-		if !ok {
+		if !ok { // this ok is set by each step below, and the next one runs only if it is true
 			if nodes, ok = polish(s, nodes, weights); ok {
 				weights, ok = nodeWeights(s, nodes)
 			}
@@ -156,7 +160,8 @@ func prony(values []scaled.Number, maxRank int) (fit pronyFit, ok bool) {
 }
 
 // withoutGrowth returns s_c = values_c·2^(−shift·c−exp) as float64s. shift is the growth per step, in bits, between the first and the last
-// value that are not 0. ok is false if a value is then not near enough to 1, or an exponent too large.
+// value that are not 0. ok is false if a value other than 0 is then outside [tinyProduct, hugeProduct], so that sums of products of values
+// could leave float64, or if an exponent is too large for one.
 func withoutGrowth(values []scaled.Number) (s []float64, shift, exp int, ok bool) {
 	first, last := -1, 0 // the first and the last value that are not 0
 	for c, v := range values {
@@ -173,6 +178,7 @@ func withoutGrowth(values []scaled.Number) (s []float64, shift, exp int, ok bool
 		return s, 0, 0, true
 	}
 
+	// The exponent of values_c is about base + slope·c.
 	slope := int64(0)
 	if last > first {
 		slope = (values[last].Exp - values[first].Exp) / int64(last-first)
@@ -183,41 +189,24 @@ func withoutGrowth(values []scaled.Number) (s []float64, shift, exp int, ok bool
 		v.Exp -= base + slope*int64(c)
 		s[c] = v.Float64()
 		size := math.Abs(s[c])
-		isTiny := s[c] != 0 && size < tinyProduct || (s[c] == 0) != v.IsZero()
+		isTiny := s[c] != 0 && size < tinyProduct || (s[c] == 0) != v.IsZero() // or it is 0 by underflow
 		if size > hugeProduct || isTiny {
 			return nil, 0, 0, false
 		}
 	}
-	fits := math.Abs(float64(slope)) < 1000 && math.Abs(float64(base)) < 1000
+	fits := math.Abs(float64(slope)) < 1000 && math.Abs(float64(base)) < 1000 // float64s reach from 2^−1022 to 2^1023
 	return s, int(slope), int(base), fits
 }
 
 // recurrenceNodes returns the nodes of the recurrence Σ_j q_j s_{c+j} = 0 of order r that fits the values best. ok is false unless they are
 // real and at most one has a = 0.
 func recurrenceNodes(s []float64, r int) (nodes []node, ok bool) {
-	// The Hankel matrix s_{c+j}, whose null vector is q. Zero rows at the end give all right singular vectors.
-	rows := max(len(s)-r, r+1)
-	hankel := make([]float64, rows*(r+1))
-	for c := range len(s) - r {
-		copy(hankel[c*(r+1):], s[c:c+r+1])
-	}
-
-	var w linalg.Work
-	vt := make([]float64, (r+1)*(r+1))
-	if err := w.RightSVD(hankel, rows, r+1, make([]float64, r+1), vt); err != nil {
+	q, ok := recurrence(s, r)
+	if !ok {
 		return nil, false
 	}
 
-	// q is the vector of the smallest singular value, with a largest entry of 1.
-	q := vt[r*(r+1):]
-	size := maxAbs(q)
-	for j := range q {
-		if q[j] /= size; math.Abs(q[j]) < snapTolerance {
-			q[j] = 0
-		}
-	}
-
-	// Vanishing leading coefficients are roots at infinity.
+	// Vanishing leading coefficients are roots at infinity. More than one would be a multiple root, which is no sum of nodes.
 	degree := r
 	for degree > 0 && q[degree] == 0 {
 		nodes = append(nodes, node{0, 1})
@@ -236,6 +225,34 @@ func recurrenceNodes(s []float64, r int) (nodes []node, ok bool) {
 		}
 	}
 	return nodes, true
+}
+
+// recurrence returns the coefficients q_0 … q_r of the recurrence Σ_j q_j s_{c+j} = 0 that fits the values best, the largest of them 1.
+// ok is false if the singular value decomposition fails.
+func recurrence(s []float64, r int) (q []float64, ok bool) {
+	// The Hankel matrix s_{c+j}, whose null vector is q. Rows of 0 at the end make it at least square, since the decomposition has all
+	// right singular vectors only then.
+	rows := max(len(s)-r, r+1)
+	hankel := make([]float64, rows*(r+1))
+	for c := range len(s) - r {
+		copy(hankel[c*(r+1):], s[c:c+r+1])
+	}
+
+	var w linalg.Work
+	vt := make([]float64, (r+1)*(r+1))
+	if err := w.RightSVD(hankel, rows, r+1, make([]float64, r+1), vt); err != nil {
+		return nil, false
+	}
+
+	// q is the vector of the smallest singular value, the last one.
+	q = vt[r*(r+1):]
+	size := maxAbs(q)
+	for j := range q {
+		if q[j] /= size; math.Abs(q[j]) < snapTolerance {
+			q[j] = 0
+		}
+	}
+	return q, true
 }
 
 // realRoots returns the roots of Σ_j q[j] x^j in increasing order, as eigenvalues of the companion matrix. ok is false if one is not real.
@@ -259,7 +276,7 @@ func realRoots(q []float64) (roots []float64, ok bool) {
 	}
 
 	for _, x := range values {
-		isReal := math.Abs(imag(x)) <= 1e-8*math.Hypot(real(x), imag(x))
+		isReal := math.Abs(imag(x)) <= 1e-8*math.Hypot(real(x), imag(x)) // 1e-8 is about the root of a float64's rounding; chosen
 		if !isReal {
 			return nil, false
 		}
@@ -285,14 +302,14 @@ func (n node) number(legs, c int) scaled.Number {
 func nodeWeights(s []float64, nodes []node) (weights []float64, ok bool) {
 	n := len(s) - 1
 	rank := len(nodes)
-	values := make([]float64, 0, len(s)*rank) // by count and node
+	values := make([]float64, 0, len(s)*rank) // of each node at each count, a row for each count
 	for c := range s {
 		for _, node := range nodes {
 			values = append(values, node.value(n, c))
 		}
 	}
 
-	chosen, ok := newSkeleton(values, len(s), rank, rank)
+	chosen, ok := newSkeleton(values, len(s), rank, rank) // as many rows as the rank: the pivots of the elimination
 	if !ok || len(chosen.Rows) < rank {
 		return nil, false
 	}
@@ -328,7 +345,7 @@ func compareWithNodes(s []float64, nodes []node, weights []float64) (relativeErr
 			size += math.Abs(term)
 		}
 
-		if !(math.Abs(got-want) <= min(limit, entryTolerance*math.Abs(want))) {
+		if !(math.Abs(got-want) <= min(limit, entryTolerance*math.Abs(want))) { // or got is NaN
 			return 0, false
 		}
 		if size > 0 {

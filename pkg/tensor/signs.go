@@ -73,54 +73,54 @@ func Signed(t Tensor) bool {
 }
 
 // absolute returns t with the absolute values of all its numbers: its entries are the sums of the absolute terms of t's. It returns nil if
-// no number is below 0, and for a table, whose entries are no sums.
+// no number is below 0, and for a table, whose entries are no sums. The result shares lists without negative numbers with t.
 func absolute(t Tensor) Tensor {
-	hasNegative := false
-	abs := func(list []float64) []float64 {
-		if !slices.ContainsFunc(list, isNegative) {
-			return list
-		}
-		hasNegative = true
-		out := make([]float64, len(list))
-		for i, x := range list {
-			out[i] = math.Abs(x)
-		}
-		return out
-	}
-
-	var out Tensor
+	var a absoluteValues
+	var result Tensor
 	switch t := t.(type) {
 	case *CP:
 		c := &CP{
 			Shape:   t.Shape,
-			Weights: abs(t.Weights),
+			Weights: a.of(t.Weights),
 			Vectors: make([][]float64, len(t.Vectors)),
 		}
 		for mode, v := range t.Vectors {
-			if c.Vectors[mode] = v; v != nil {
-				c.Vectors[mode] = abs(v)
-			}
+			c.Vectors[mode] = a.of(v)
 		}
-		out = c
+		result = c
 	case *SymmetryCP:
 		s := &SymmetryCP{Shape: t.Shape, Levels: t.Levels, Terms: slices.Clone(t.Terms)}
 		for i := range s.Terms {
 			term := &s.Terms[i]
-			hasNegative = hasNegative || term.Alpha < 0
+			a.hasNegative = a.hasNegative || term.Alpha < 0
 			term.Alpha = math.Abs(term.Alpha)
-			term.S = scaled.Vector{Mant: abs(term.S.Mant), Exp: term.S.Exp}
+			term.S = scaled.Vector{Mant: a.of(term.S.Mant), Exp: term.S.Exp}
 			term.R = slices.Clone(term.R)
 			for leg, v := range term.R {
-				if v != nil {
-					term.R[leg] = abs(v)
-				}
+				term.R[leg] = a.of(v)
 			}
 		}
-		out = s
+		result = s
 	}
 
-	if !hasNegative {
+	if !a.hasNegative {
 		return nil
 	}
-	return out
+	return result
+}
+
+// absoluteValues notes whether a number of the lists that it was given is below 0.
+type absoluteValues struct{ hasNegative bool }
+
+// of returns the absolute values of a list: the list itself, nil for nil, if none of its numbers is below 0.
+func (a *absoluteValues) of(list []float64) []float64 {
+	if !slices.ContainsFunc(list, isNegative) {
+		return list
+	}
+	a.hasNegative = true
+	values := make([]float64, len(list))
+	for i, x := range list {
+		values[i] = math.Abs(x)
+	}
+	return values
 }

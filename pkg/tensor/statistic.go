@@ -25,24 +25,15 @@ func ExpSquare(lambda float64, v [][]float64) (*CP, error) {
 			len(v), lambda)
 	}
 
-	// The range of √λ s, and with it the terms.
-	root, values := math.Sqrt(lambda), 0
-	low, high := 0.0, 0.0
-	for l, row := range v {
-		smallest, largest := math.Inf(1), math.Inf(-1)
-		for _, x := range row {
-			smallest, largest = min(smallest, x), max(largest, x)
-		}
-		isFinite := largest >= smallest && largest-smallest < math.Inf(1)
-		if !isFinite { // or there is no value
-			return nil, fault.New(fault.BadInput, "tensor: position %d of a low-rank factor has no values, or some that are not finite", l)
-		}
-		low, high, values = low+root*smallest, high+root*largest, values+len(row)
+	root := math.Sqrt(lambda)
+	low, high, values, err := statisticRange(root, v)
+	if err != nil {
+		return nil, err
 	}
-	const step, reach = 0.72, 8.8
+	const step, reach = 0.72, 8.8 // h, and how far beyond the range of √λ s a y counts; lemma λ > 0 has the errors of both
 	first, last := math.Floor((low-reach)/step), math.Ceil((high+reach)/step)
 	terms := last - first + 1
-	if !(terms*float64(values) <= MostStatistic) {
+	if !(terms*float64(values) <= MostStatistic) { // also if terms is NaN, as the range of √λ s has left float64
 		return nil, fault.New(fault.OverBudget, "tensor: a low-rank factor of %.3g terms over %d values, %d numbers at most",
 			terms, values, MostStatistic)
 	}
@@ -68,4 +59,21 @@ func ExpSquare(lambda float64, v [][]float64) (*CP, error) {
 		}
 	}
 	return t, nil
+}
+
+// statisticRange returns the smallest and the largest value of root · Σ_l v[l][x_l] over all x, and the number of values of all
+// positions. A position without values, or with some that are not finite, is an error.
+func statisticRange(root float64, v [][]float64) (low, high float64, values int, err error) {
+	for l, row := range v {
+		smallest, largest := math.Inf(1), math.Inf(-1)
+		for _, x := range row {
+			smallest, largest = min(smallest, x), max(largest, x)
+		}
+		isFinite := largest >= smallest && largest-smallest < math.Inf(1)
+		if !isFinite { // or there is no value
+			return 0, 0, 0, fault.New(fault.BadInput, "tensor: position %d of a low-rank factor has no values, or some that are not finite", l)
+		}
+		low, high, values = low+root*smallest, high+root*largest, values+len(row)
+	}
+	return low, high, values, nil
 }

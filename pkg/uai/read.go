@@ -176,7 +176,9 @@ func (p *modelReader) readTables() error {
 	return nil
 }
 
-// readTable reads the table of factor j. It returns the entries, and the line on which the table begins.
+// readTable reads the table of factor j, whose scope has a shape: the number of its entries, and then the entries, the last variable
+// fastest. It returns the entries, and the line on which the table begins. p.rowLines gets the lines on which the rows of a Bayesian
+// network's table begin.
 func (p *modelReader) readTable(j int, shape []int) (entries []float64, line int, err error) {
 	// its length
 	announced, err := p.scanner.readInteger(itemName{"the length of factor %d's table", j, 0})
@@ -186,7 +188,7 @@ func (p *modelReader) readTable(j int, shape []int) (entries []float64, line int
 	line = p.scanner.line
 	size := decimal.Entries(shape)
 	switch {
-	case announced != size && size < math.MaxInt:
+	case announced != size && size < math.MaxInt: // MaxInt stands for any larger size, too
 		return nil, 0, p.scanner.fail(ErrModel, "factor %d: %d entries, its scope needs %d", j, announced, size)
 	case size > p.entriesLeft:
 		return nil, 0, p.scanner.fail(ErrLimit, "factor %d: its scope needs %s entries, at most %d are read in all tables together",
@@ -195,13 +197,13 @@ func (p *modelReader) readTable(j int, shape []int) (entries []float64, line int
 	p.entriesLeft -= size
 
 	// its entries
-	data := p.reals.Make(min(size, firstAllocation))[:0]
+	data := p.reals.Make(min(size, firstAllocation))[:0] // grows: a file may announce more entries than it has
 	p.rowLines = p.rowLines[:0]
 	rowLength := 1
 	if len(shape) > 0 {
 		rowLength = shape[len(shape)-1]
 	}
-	what, isZero := itemName{"factor %d: an entry", j, 0}, true
+	what, isZero := itemName{"factor %d: an entry", j, 0}, true // isZero: all entries so far are 0
 	for i := range size {
 		v, err := p.scanner.readNumber(what)
 		switch {

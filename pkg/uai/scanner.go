@@ -28,7 +28,7 @@ type scanner struct {
 	limit     int64  // the number of bytes that may be read in all
 }
 
-// newScanner returns a scanner of at most limit bytes. It passes a byte-order mark at the beginning.
+// newScanner returns a scanner of at most limit bytes, without the byte-order mark of 3 bytes that a file may begin with.
 func newScanner(r io.Reader, limit int64) *scanner {
 	s := &scanner{reader: bufio.NewReaderSize(r, 1<<16), line: 1, nextLine: 1, bytesLeft: limit, limit: limit}
 	if mark, err := s.reader.Peek(3); err == nil && string(mark) == "\ufeff" {
@@ -43,7 +43,7 @@ func (s *scanner) next() error {
 	for { // a word may go on in the next bytes of the buffer
 		buffered, err := s.buffered()
 		switch {
-		case err == io.EOF && len(s.word) > 0:
+		case err == io.EOF && len(s.word) > 0: // the input ends with the word
 			return nil
 		case err == io.EOF:
 			return io.EOF
@@ -76,8 +76,8 @@ func (s *scanner) next() error {
 			return s.fail(ErrSyntax, "a word of more than %d characters: %q…", maxWord, s.word[:20])
 		}
 		isComplete := end < len(buffered) && len(s.word) > 0
-		_, _ = s.reader.Discard(end) // it is buffered
-		if s.bytesLeft -= int64(end); isComplete {
+		_, _ = s.reader.Discard(end)               // it is buffered
+		if s.bytesLeft -= int64(end); isComplete { // else the buffer has no more bytes, or the word none yet
 			return nil
 		}
 	}

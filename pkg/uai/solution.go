@@ -33,7 +33,7 @@ func ReadPR(r io.Reader) (float64, error) {
 		return 0, err
 	}
 	v, err := s.readNumber(itemName{text: "log10 Z"})
-	if strings.EqualFold(string(s.word), "-inf") {
+	if strings.EqualFold(string(s.word), "-inf") { // which readNumber refuses
 		v, err = math.Inf(-1), nil
 	}
 	if err != nil {
@@ -93,15 +93,15 @@ func ReadMAR(r io.Reader) ([][]float64, error) {
 	if limit := (Limits{}).withDefaults().Variables; n < 0 || n > limit {
 		return nil, s.fail(ErrLimit, "%d variables, 0 to %d are read", n, limit)
 	}
-	out := make([][]float64, 0, min(n, firstAllocation))
+	marginals := make([][]float64, 0, min(n, firstAllocation))
 	for i := range n {
 		p, err := s.readMarginal(i)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, p)
+		marginals = append(marginals, p)
 	}
-	return out, s.expectEnd()
+	return marginals, s.expectEnd()
 }
 
 // readMarginal reads the domain of variable i, and a probability for each of its values.

@@ -56,37 +56,10 @@ const leastPayload = 64 << 10
 // ServerConfig returns the part of a nats-server's configuration that has the accounts: users by name with their public nkeys, for all
 // roles that have one, and tenants by name with theirs, within limits.
 func ServerConfig(users, tenants []User, limits Limits) string {
-	// the accounts of roles
 	byName := accounts{}
-	keys := map[string][]string{} // by user, its public keys
-	for _, u := range users {
-		keys[u.Name] = u.Public
-	}
-	for _, r := range Roles() {
-		account := byName.findOrAdd(r.account())
-		for _, public := range keys[r.Name] {
-			account.users = append(account.users, r.userText(public))
-		}
-		if account.name != Account {
-			for _, i := range r.imports() {
-				byName.importAll(account.name, i)
-			}
-			for _, i := range r.exports() {
-				byName.link(account.name, Account, i)
-			}
-		}
-	}
-
-	// the accounts of tenants
+	byName.addRoles(users)
 	for _, t := range tenants {
-		account := byName.findOrAdd(tenantAccount(t.Name))
-		account.limits = &limits
-		for _, public := range t.Public {
-			account.users = append(account.users, fmt.Sprintf("{nkey: %s}  # %s", public, t.Name))
-		}
-		for _, i := range TenantImports(t.Name) {
-			byName.importAll(account.name, i)
-		}
+		byName.addTenant(t, &limits)
 	}
 
 	var out strings.Builder
@@ -99,8 +72,43 @@ func ServerConfig(users, tenants []User, limits Limits) string {
 	return out.String()
 }
 
-// importAll imports a subject into an account from every account that has it. A stream comes from the accounts of the
-// roles that say it, since the server passes on no message that came to the streams' account from another one.
+// addRoles adds the accounts of all roles, with the users that have a role's name, and links each to Account, which has the streams.
+func (all accounts) addRoles(users []User) {
+	keys := map[string][]string{} // by user, its public keys
+	for _, u := range users {
+		keys[u.Name] = u.Public
+	}
+	for _, r := range Roles() {
+		account := all.findOrAdd(r.account())
+		for _, public := range keys[r.Name] {
+			account.users = append(account.users, r.userText(public))
+		}
+		if account.name != Account {
+			for _, i := range r.imports() {
+				all.importAll(account.name, i)
+			}
+			for _, i := range r.exports() {
+				all.link(account.name, Account, i)
+			}
+		}
+	}
+}
+
+// addTenant adds the account of a tenant, with a user for each of its public keys and with limits.
+func (all accounts) addTenant(tenant User, limits *Limits) {
+	account := all.findOrAdd(tenantAccount(tenant.Name))
+	account.limits = limits
+	for _, public := range tenant.Public {
+		account.users = append(account.users, fmt.Sprintf("{nkey: %s}  # %s", public, tenant.Name))
+	}
+	for _, i := range TenantImports(tenant.Name) {
+		all.importAll(account.name, i)
+	}
+}
+
+// importAll imports a subject into an account from every account that has it. The messages of a stream come from the accounts of the
+// roles that announce them, and not from Account, which imports them too: the server passes on no message that an account has imported.
+// Everything else comes from Account.
 func (all accounts) importAll(to string, i Import) {
 	isLinked := false
 	for _, r := range Roles() {
@@ -196,7 +204,7 @@ func (i Import) responseOption() string {
 	return ""
 }
 
-// userText returns a user with its permissions in the syntax of the configuration.
+// userText returns a user, of which public is the public key, with its permissions in the syntax of the configuration.
 func (r Role) userText(public string) string {
 	list := func(subjects []string) string {
 		var out strings.Builder
@@ -207,7 +215,7 @@ func (r Role) userText(public string) string {
 	}
 	replies := ""
 	if len(r.Answers) > 0 {
-		replies = "        allow_responses: {max: 4, expires: \"2m\"}\n"
+		replies = "        allow_responses: {max: 4, expires: \"2m\"}\n" // at most 4 messages per request, within 2 minutes; chosen
 	}
 	publish := slices.Concat(r.Publish, r.StoredFor, r.Announces)
 	subscribe := slices.Concat([]string{InboxPrefix(r.Name) + ".>"}, r.Subscribe, r.Answers, r.Announces)

@@ -52,15 +52,8 @@ type Settings struct {
 // differ in upper and lower case only.
 func WriteKeys(dir, target string, tenants []string, limits Limits) (newUsers []string, err error) {
 	// check the arguments
-	for _, tenant := range tenants {
-		if !form.IsOwner(tenant) || IsReservedName(tenant) {
-			return nil, fault.New(fault.BadInput, "access: tenant %.80q is not [A-Za-z0-9_-]{1,64}, or a name with another meaning", tenant)
-		}
-	}
-	limits = limits.withDefaults()
-	if limits.Connections < 1 || limits.Subscriptions < 1 || limits.Payload < leastPayload {
-		return nil, fault.New(fault.BadInput,
-			"access: limits of tenants %+v: at least one connection, one subscription and %d bytes of payload", limits, leastPayload)
+	if err := checkArguments(tenants, &limits); err != nil {
+		return nil, err
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
@@ -72,12 +65,12 @@ func WriteKeys(dir, target string, tenants []string, limits Limits) (newUsers []
 		return nil, fault.Wrap(fault.BadInput, err)
 	}
 
-	// keys of messages and answers
+	// keys of messages and answers; from its first error on, the writer does nothing
 	files := writer{dir: dir, target: target}
 	files.makeKey(MessageKeys, "# The first key signs, all verify.\n", seal.NewKey)
 	files.makeKey(AnswersSeed, "", seal.NewAnswersSeed)
 	if files.err == nil {
-		_, files.err = keysOf(filepath.Join(dir, MessageKeys))
+		_, files.err = keysOf(filepath.Join(dir, MessageKeys)) // only to see that the file can be read
 	}
 	answers := files.publicKeys(AnswersSeed, nkeys.IsValidPublicAccountKey)
 	files.replace(AnswersKey, []byte(strings.Join(answers, "\n")+"\n"), 0o644)
@@ -85,16 +78,7 @@ func WriteKeys(dir, target string, tenants []string, limits Limits) (newUsers []
 	// users of roles
 	var users []User
 	for _, role := range Roles() {
-		settings := Settings{Inbox: InboxPrefix(role.Name), AnswersKey: filepath.Join(target, AnswersKey)}
-		switch role.Name {
-		case Client:
-			settings.AnswersKey = strings.Join(answers, ",")
-		case query.StageAggregate:
-			settings.AnswersSeed = filepath.Join(target, AnswersSeed)
-			fallthrough
-		default:
-			settings.MessageKeys = filepath.Join(target, MessageKeys)
-		}
+		settings := roleSettings(role.Name, target, answers)
 		users = append(users, User{role.Name, files.writeUser(role.Name, settings)})
 	}
 
@@ -116,14 +100,44 @@ func WriteKeys(dir, target string, tenants []string, limits Limits) (newUsers []
 	return files.fresh, files.err
 }
 
+// checkArguments sets limits that are 0 to their defaults, and returns an error if a tenant may not have its name, or a limit is too low.
+func checkArguments(tenants []string, limits *Limits) error {
+	for _, tenant := range tenants {
+		if !form.IsOwner(tenant) || IsReservedName(tenant) {
+			return fault.New(fault.BadInput, "access: tenant %.80q is not [A-Za-z0-9_-]{1,64}, or a name with another meaning", tenant)
+		}
+	}
+	*limits = limits.withDefaults()
+	if limits.Connections < 1 || limits.Subscriptions < 1 || limits.Payload < leastPayload {
+		return fault.New(fault.BadInput,
+			"access: limits of tenants %+v: at least one connection, one subscription and %d bytes of payload", *limits, leastPayload)
+	}
+	return nil
+}
+
+// roleSettings returns the settings of a role's user, without its nkey. The client's have the public keys of answers themselves, and
+// sign no messages. The others name the files of keys in target.
+func roleSettings(role, target string, answers []string) Settings {
+	if role == Client {
+		return Settings{Inbox: InboxPrefix(role), AnswersKey: strings.Join(answers, ",")}
+	}
+	settings := Settings{
+		Inbox: InboxPrefix(role), AnswersKey: filepath.Join(target, AnswersKey), MessageKeys: filepath.Join(target, MessageKeys),
+	}
+	if role == query.StageAggregate { // it signs the answers
+		settings.AnswersSeed = filepath.Join(target, AnswersSeed)
+	}
+	return settings
+}
+
 // checkDistinct returns an error if two names differ in upper and lower case only, since some disks have one file for
 // both.
 func checkDistinct(tenants []string) error {
 	byFolded := map[string]string{}
 	for _, t := range tenants {
 		folded := strings.ToLower(t)
-		if other, ok := byFolded[folded]; ok {
-			return fault.New(fault.BadInput, "access: tenants %s and %s differ in upper and lower case only", other, t)
+		if namesake, ok := byFolded[folded]; ok {
+			return fault.New(fault.BadInput, "access: tenants %s and %s differ in upper and lower case only", namesake, t)
 		}
 		if IsReservedName(folded) {
 			return fault.New(fault.BadInput, "access: tenant %s is %s in other case, a name with another meaning", t, folded)

@@ -69,11 +69,11 @@ func findDialect(input *bufio.Reader, isKnown func(name string) bool) dialect {
 // it.
 func peekHeader(in *bufio.Reader) []byte {
 	for {
-		begin, _ := in.Peek(in.Buffered())
+		begin, _ := in.Peek(in.Buffered()) // no error: these bytes are there
 		if hasHeader(begin) {
 			return begin
 		}
-		if _, err := in.Peek(len(begin) + 1); err != nil {
+		if _, err := in.Peek(len(begin) + 1); err != nil { // the end, or the buffer is full
 			return begin
 		}
 	}
@@ -104,14 +104,14 @@ func (d dialect) newReader(r io.Reader) *csv.Reader {
 	if d.hasComments {
 		r = &commentMarker{input: bufio.NewReader(r)}
 	}
-	in := csv.NewReader(&blankLines{input: bufio.NewReader(r), tabSeparates: d.separator == '\t'})
-	in.Comma = d.separator
-	in.FieldsPerRecord = -1
-	in.TrimLeadingSpace = d.separator != '\t' // an empty cell is a blank there
+	reader := csv.NewReader(&blankLines{input: bufio.NewReader(r), tabSeparates: d.separator == '\t'})
+	reader.Comma = d.separator
+	reader.FieldsPerRecord = -1
+	reader.TrimLeadingSpace = d.separator != '\t' // an empty cell is a blank there
 	if d.hasComments {
-		in.Comment = commentMark
+		reader.Comment = commentMark
 	}
-	return in
+	return reader
 }
 
 // rowCells returns the cells of a row. White space at its end separates no further cell.

@@ -41,7 +41,29 @@ func OpenJournal(path, run string) (*Journal, error) {
 
 // open opens the output and FILE.run, and writes or checks the identity of the run.
 func (j *Journal) open(path, run string) error {
-	// may the file be written?
+	if err := j.openFiles(path); err != nil {
+		return err
+	}
+	info, err := j.file.Stat()
+	if err != nil {
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	j.size = info.Size()
+	if j.size == 0 {
+		return j.writeIdentity(run)
+	}
+	if err := j.checkIdentity(path, run); err != nil {
+		return err
+	}
+	j.existing = csv.NewReader(j.file)
+	j.existing.FieldsPerRecord = -1 // any number: nextRow checks it
+	j.existing.ReuseRecord = true
+	return nil
+}
+
+// openFiles opens the output and FILE.run, or makes them, and keeps other processes from FILE.run by a lock. An output with rows must
+// have a FILE.run already.
+func (j *Journal) openFiles(path string) (err error) {
 	info, statErr := os.Stat(path)
 	_, runErr := os.Stat(path + ".run")
 	switch {
@@ -50,9 +72,6 @@ func (j *Journal) open(path, run string) error {
 	case statErr == nil && info.Size() > 0 && errors.Is(runErr, os.ErrNotExist):
 		return fault.New(fault.BadInput, "%s is there already, and not of an unfinished run: remove it, or name another", path)
 	}
-
-	// open both, and keep other processes out
-	var err error
 	if j.run, err = os.OpenFile(path+".run", os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
@@ -62,24 +81,23 @@ func (j *Journal) open(path, run string) error {
 	if j.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
-	if info, err = j.file.Stat(); err != nil {
-		return fault.Wrap(fault.Infrastructure, err)
-	}
+	return nil
+}
 
-	// a new file: write the identity of the run
-	j.size = info.Size()
-	if j.size == 0 {
-		b, err := json.Marshal(runFile{run})
-		if err == nil {
-			_, err = j.run.WriteAt(append(b, '\n'), 0)
-		}
-		if err == nil {
-			err = j.run.Truncate(int64(len(b)) + 1)
-		}
-		return fault.Wrap(fault.Infrastructure, err)
+// writeIdentity writes the digest of the run to FILE.run, in the place of anything there.
+func (j *Journal) writeIdentity(run string) error {
+	b, err := json.Marshal(runFile{run})
+	if err == nil {
+		_, err = j.run.WriteAt(append(b, '\n'), 0)
 	}
+	if err == nil {
+		err = j.run.Truncate(int64(len(b)) + 1) // an earlier digest may have been longer
+	}
+	return fault.Wrap(fault.Infrastructure, err)
+}
 
-	// a file with rows: it must be of the same run
+// checkIdentity returns an error if FILE.run has another digest than that of the run.
+func (j *Journal) checkIdentity(path, run string) error {
 	var earlier runFile
 	if err := json.NewDecoder(j.run).Decode(&earlier); err != nil {
 		return fault.New(fault.BadInput, "%s.run: %w", path, err)
@@ -89,13 +107,11 @@ func (j *Journal) open(path, run string) error {
 			"%s is of an unfinished run with another model, other targets, columns or settings: remove it and %s.run, or name another",
 			path, path)
 	}
-	j.existing = csv.NewReader(j.file)
-	j.existing.FieldsPerRecord = -1
-	j.existing.ReuseRecord = true
 	return nil
 }
 
-// beginRows reports whether the file has the header already. Another header is an error.
+// beginRows reports whether the file has the header already. Another header is an error. It is called before nextRow, which needs the
+// header's number of cells.
 func (j *Journal) beginRows(header []string) (bool, error) {
 	j.cells = len(header)
 	row, err := j.nextRow()
@@ -119,13 +135,13 @@ func (j *Journal) nextRow() ([]string, error) {
 	var parse *csv.ParseError
 	isComplete := err == nil && len(row) == j.cells && j.endsLine(end)
 	switch {
-	case err != nil && err != io.EOF && !errors.As(err, &parse):
+	case err != nil && err != io.EOF && !errors.As(err, &parse): // it could not be read
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	case isComplete:
 		j.end = end
 		j.rows++
 		return row, nil
-	case end < j.size:
+	case end < j.size: // a wrong row that others follow is not torn
 		return nil, fault.New(fault.BadInput, "%s: row %d is not of this run", j.file.Name(), j.rows)
 	}
 

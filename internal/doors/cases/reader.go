@@ -208,11 +208,11 @@ func (r *Reader) HasMore() bool { return r.hasMore }
 // Variable returns the name of a variable.
 func (r *Reader) Variable(v int) string { return r.labels.OfVariable(v) }
 
-// Next returns the next case, or io.EOF after the last. An error in one row is in its Err. Any other error ends the
-// file.
+// Next returns the next case, or io.EOF after the last, which is the last of the file or of the most rows that are read. An error in one
+// row is in its Err. Any other error ends the file.
 func (r *Reader) Next() (Case, error) {
 	// the row
-	r.bytes.rowBytes = 0
+	r.bytes.rowBytes = 0 // the limit on bytes is for each row
 	record, err := r.csv.Read()
 	if err == io.EOF {
 		return Case{}, io.EOF
@@ -255,8 +255,8 @@ func (r *Reader) Next() (Case, error) {
 	return c, nil
 }
 
-// withoutRowName returns the cells of a row without the row's name. Rows have names if the first row has one cell more
-// than the header.
+// withoutRowName returns the cells of a row without the row's name. Rows have names, as R writes them, if white space separates cells and
+// the first row has one cell more than the header.
 func (r *Reader) withoutRowName(record []string) []string {
 	if r.rows == 1 {
 		r.hasRowNames = r.separator == ' ' && len(record) == len(r.header)+1

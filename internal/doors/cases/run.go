@@ -122,6 +122,8 @@ type sweepRun struct {
 	table    *Table      // writes the rows
 	order    chan *batch // batches that are being asked, in the order of the input
 	done     Progress
+	// whether the output, of an interrupted run, may have the row of the next case already; used by the goroutine that reads
+	isResuming bool
 }
 
 // batch is the cases of a job.
@@ -150,13 +152,13 @@ func (r *sweepRun) answerAll(ctx context.Context) error {
 			writeErr = r.writeBatch(b)
 		}
 		if writeErr != nil {
-			cancel() // and drain the channel
+			cancel() // the loop goes on: it takes what the other goroutine still sends
 		}
 	}
 	cancel()
 	err := <-readErr
 	if writeErr != nil {
-		return writeErr // that of reading is its consequence
+		return writeErr // an error of reading is its consequence
 	}
 	return err
 }
@@ -165,36 +167,12 @@ func (r *sweepRun) answerAll(ctx context.Context) error {
 // order.
 func (r *sweepRun) askBatches(ctx context.Context) error {
 	slots := make(chan struct{}, atOnce)
-	isResuming := r.journal != nil // the output may have the next row already
+	r.isResuming = r.journal != nil
 	for n := 0; ; n++ {
-		// the next cases
-		b := &batch{ready: make(chan struct{})}
-		isEnd := false
-		for len(b.cases) < perJob {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			c, err := r.in.Next()
-			if err == io.EOF {
-				isEnd = true
-				break
-			}
-			if err != nil {
-				return err
-			}
-			if isResuming {
-				if isResuming, err = r.journal.skipCase(r.table, &c); err != nil {
-					return err
-				}
-				if isResuming {
-					r.countResumed(c.Number)
-					continue
-				}
-			}
-			b.addCase(c, r.Sweep)
+		b, isEnd, err := r.nextBatch(ctx)
+		if err != nil {
+			return err
 		}
-
-		// ask them as one job
 		if len(b.cases) > 0 {
 			select {
 			case slots <- struct{}{}:
@@ -204,7 +182,7 @@ func (r *sweepRun) askBatches(ctx context.Context) error {
 			r.order <- b
 			go func() {
 				defer func() { <-slots; close(b.ready) }()
-				if len(b.queries) > 0 {
+				if len(b.queries) > 0 { // else every case has an error of its own
 					b.err = r.askBatch(ctx, r.pipeline, b, fmt.Sprint(n))
 				}
 			}()
@@ -215,7 +193,36 @@ func (r *sweepRun) askBatches(ctx context.Context) error {
 	}
 }
 
-// countResumed counts a row that the output had already.
+// nextBatch reads the next perJob cases, without those whose rows the output has already. At the end of the input they are fewer, or none,
+// and isEnd is true.
+func (r *sweepRun) nextBatch(ctx context.Context) (b *batch, isEnd bool, err error) {
+	b = &batch{ready: make(chan struct{})}
+	for len(b.cases) < perJob {
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		c, err := r.in.Next()
+		if err == io.EOF {
+			return b, true, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if r.isResuming {
+			if r.isResuming, err = r.journal.skipCase(r.table, &c); err != nil {
+				return nil, false, err
+			}
+			if r.isResuming {
+				r.countResumed(c.Number)
+				continue
+			}
+		}
+		b.addCase(c, r.Sweep)
+	}
+	return b, false, nil
+}
+
+// countResumed counts row n of the input, which the output had already. It tells every 10,000 rows, since they take no time.
 func (r *sweepRun) countResumed(n int64) {
 	r.done.Resumed = n
 	if r.OnProgress != nil && n%10_000 == 0 {
@@ -249,7 +256,7 @@ func (s *Sweep) checkBeliefs(c *Case) error {
 	return nil
 }
 
-// queryFor returns the query of a case with this evidence.
+// queryFor returns the query of a case with this evidence. Its soft evidence is likelihoods, or, if CellsAreBeliefs, posteriors.
 func (s *Sweep) queryFor(e factorgraph.Evidence) query.Query {
 	q := query.Query{Evidence: e, Targets: s.Targets, Do: s.Suppositions.Do, Believe: s.Suppositions.Believe}
 	if s.CellsAreBeliefs && len(e.Soft) > 0 {

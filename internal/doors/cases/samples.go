@@ -15,7 +15,7 @@ import (
 // column NumCases: the weight times the number of samples.
 func WriteSamples(w io.Writer, labels *factorgraph.Labels, s *query.Samples) error {
 	// the header
-	out := csv.NewWriter(w)
+	rows := csv.NewWriter(w)
 	variables := len(labels.Domains())
 	row := make([]string, 0, variables+1)
 	if s.Weights != nil {
@@ -24,7 +24,7 @@ func WriteSamples(w io.Writer, labels *factorgraph.Labels, s *query.Samples) err
 	for v := range variables {
 		row = append(row, nameOrPosition(labels.OfVariable(v), fmt.Sprint(v)))
 	}
-	if err := out.Write(row); err != nil {
+	if err := rows.Write(row); err != nil {
 		return err
 	}
 
@@ -44,12 +44,12 @@ func WriteSamples(w io.Writer, labels *factorgraph.Labels, s *query.Samples) err
 		for v, x := range assignment {
 			row = append(row, cells[v][x])
 		}
-		if err := out.Write(row); err != nil {
+		if err := rows.Write(row); err != nil {
 			return err
 		}
 	}
-	out.Flush()
-	return out.Error()
+	rows.Flush()
+	return rows.Error()
 }
 
 // nameOrPosition returns a name, or its position if the name would be read back from a cell as something else.

@@ -123,9 +123,9 @@ func Parser(cli any, options ...kong.Option) (*kong.Kong, error) {
 	}, options...))...)
 }
 
-// withOneCommand returns a struct with those fields of cli that are flags or the command with whose name args begin,
-// and a function that copies what was parsed into cli. If args begin with no command, it returns cli. The reason is
-// speed: kong takes longer to build all commands than a small model needs.
+// withOneCommand returns a struct with some fields of cli: its flags, and of its commands the one with whose name args begin. copyBack
+// copies what was parsed from that struct into cli. If args begin with no command, it returns cli. The reason is speed: kong takes
+// longer to build all commands than a small model needs.
 func withOneCommand(cli any, args []string) (narrowed any, copyBack func()) {
 	// the fields of cli that are flags, or the command
 	full := reflect.ValueOf(cli).Elem()
@@ -162,15 +162,15 @@ func withOneCommand(cli any, args []string) (narrowed any, copyBack func()) {
 // through every text for every flag of every command, which took most of the start of a program.
 func withTexts(options []kong.Option) []kong.Option {
 	texts := kong.Vars{}
-	var others []kong.Option
+	var plainOptions []kong.Option // without texts
 	for _, option := range options {
 		if vars, ok := option.(kong.Vars); ok {
 			maps.Copy(texts, vars)
 		} else {
-			others = append(others, option)
+			plainOptions = append(plainOptions, option)
 		}
 	}
-	return append(others, kong.PostBuild(func(k *kong.Kong) error {
+	return append(plainOptions, kong.PostBuild(func(k *kong.Kong) error {
 		return kong.Visit(k.Model.Node, func(node kong.Visitable, next kong.Next) error {
 			switch node := node.(type) {
 			case *kong.Node:
@@ -251,11 +251,11 @@ type settingsFile struct {
 
 // Validate refuses keys that no flag of the program has: a misspelt setting must not pass in silence.
 func (r *settingsFile) Validate(app *kong.Application) error {
-	known := map[string]bool{}
+	isSetting := map[string]bool{}
 	var walk func(*kong.Node)
 	walk = func(n *kong.Node) {
 		for _, flag := range n.Flags {
-			known[flag.Name] = flag.Name != "help" && flag.Name != "version" // these are asked, not set
+			isSetting[flag.Name] = flag.Name != "help" && flag.Name != "version" // these are asked, not set
 		}
 		for _, child := range n.Children {
 			walk(child)
@@ -264,7 +264,7 @@ func (r *settingsFile) Validate(app *kong.Application) error {
 	walk(app.Node)
 	var unknown []string
 	for key := range r.values {
-		if !known[key] {
+		if !isSetting[key] {
 			unknown = append(unknown, key)
 		}
 	}

@@ -142,7 +142,7 @@ func parseBool(value string) (bool, error) {
 }
 
 // setFromAddress sets a query from the parameters in the address. It asks for all posteriors, unless they have target
-// or mpe.
+// or mpe. The parameter evidence may be there several times; parameters has the functions that set the others.
 func (in *Infer) setFromAddress(given url.Values) error {
 	in.Marginals = !given.Has("target") && !given.Has("mpe")
 	evidence := map[string]string{}
@@ -154,7 +154,7 @@ func (in *Infer) setFromAddress(given url.Values) error {
 		}
 		for _, value := range given[name] {
 			variable, state, ok := strings.Cut(value, "=") // if it is evidence
-			_, twice := evidence[variable]
+			_, isObserved := evidence[variable]
 			switch {
 			case set != nil:
 				if err := set(in, value); err != nil {
@@ -162,7 +162,7 @@ func (in *Infer) setFromAddress(given url.Values) error {
 				}
 			case !ok || variable == "":
 				return badRequest("evidence is %.80q: VARIABLE=VALUE is needed, once for each", value)
-			case twice:
+			case isObserved:
 				return badRequest("evidence: %.80q is observed twice", variable)
 			default:
 				evidence[variable] = state

@@ -20,7 +20,8 @@ import (
 // step is the number of bytes of Limits.Bodies that a body reserves at a time.
 const step = 64 << 10
 
-// readBody reads the body, decompressed. Its bytes count among Limits.Bodies until releaseBytes.
+// readBody reads the body, decompressed, and checks its digest if the client sent one. Its bytes, and free room in the buffer, count among
+// Limits.Bodies until releaseBytes.
 func (c *call) readBody() ([]byte, error) {
 	l := c.gateway.limits
 	if c.request.ContentLength > l.Body {
@@ -30,7 +31,7 @@ func (c *call) readBody() ([]byte, error) {
 		return nil, err
 	}
 	raw := &pacedReader{call: c, source: http.MaxBytesReader(c.response, c.request.Body, l.Body), began: time.Now(), sum: sha256.New()}
-	in, err := c.decompress(raw)
+	decompressed, err := c.decompress(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -38,14 +39,14 @@ func (c *call) readBody() ([]byte, error) {
 	for {
 		// grow the buffer, and reserve what it takes more
 		if len(body) == cap(body) {
-			size := min(2*int64(len(body))+step, l.Body+1)
+			size := min(2*int64(len(body))+step, l.Body+1) // one byte more than allowed shows that a body is too large
 			if err := c.reserveBytes(size - int64(cap(body))); err != nil {
 				return nil, err
 			}
 			body = append(make([]byte, 0, size), body...)
 		}
 
-		n, err := in.Read(body[len(body):cap(body)])
+		n, err := decompressed.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		switch {
 		case int64(len(body)) > l.Body:

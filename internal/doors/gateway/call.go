@@ -114,7 +114,7 @@ func (g *Gateway) guarded(r route) http.Handler {
 			return
 		}
 		defer giveBack()
-		if err := g.line.checkConnected(g.limits.Away); err != nil && r.Stream {
+		if err := g.line.checkConnected(g.limits.Away); err != nil && r.Stream { // whileConnected refuses the other requests
 			c.fail(err)
 			return
 		}
@@ -308,7 +308,7 @@ func (c *call) writeBody(status int, b []byte) error {
 	c.status, c.hasBegun = status, true
 	sum := sha256.Sum256(b)
 	c.response.Header().Set(contentDigest, contentDigestOf(sum[:]))
-	_ = http.NewResponseController(c.response).SetWriteDeadline(time.Now().Add(c.gateway.limits.Transfer)) // a recorder has none
+	_ = http.NewResponseController(c.response).SetWriteDeadline(time.Now().Add(c.gateway.limits.Transfer)) // the recorder of tests has none
 	c.response.WriteHeader(status)
 	_, err := c.response.Write(b)
 	return err

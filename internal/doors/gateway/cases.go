@@ -52,7 +52,7 @@ const (
 // postCases answers the query for the first rows of a CSV file.
 func (g *Gateway) postCases(c *call) error {
 	// the request
-	var in Cases
+	var question Cases
 	kind, _, err := mime.ParseMediaType(c.request.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
 		return refuse(http.StatusUnsupportedMediaType, fault.BadInput, "the content type of a request has to be application/json, not %.80q",
@@ -61,19 +61,19 @@ func (g *Gateway) postCases(c *call) error {
 	if err := c.reserveBytes(int64(countElements(c.body)) * bytesOfElement); err != nil {
 		return err
 	}
-	if err := jsontext.Strict(c.body, &in); err != nil {
+	if err := jsontext.Strict(c.body, &question); err != nil {
 		return badRequest("body: %w", err)
 	}
 
 	// the query of every row, and the rows
 	ctx, cancel := context.WithTimeout(c.request.Context(), g.limits.Patience)
 	defer cancel()
-	sweep, err := c.newSweep(ctx, &in)
+	sweep, err := c.newSweep(ctx, &question)
 	if err != nil {
 		return err
 	}
-	rows, err := cases.NewReader(strings.NewReader(in.Cases), sweep.Labels, cases.Columns{
-		IDs: in.ID, Ignore: in.Ignore, Missing: in.Missing, Advice: "; id carries a column over, ignore leaves it out",
+	rows, err := cases.NewReader(strings.NewReader(question.Cases), sweep.Labels, cases.Columns{
+		IDs: question.ID, Ignore: question.Ignore, Missing: question.Missing, Advice: "; id carries a column over, ignore leaves it out",
 	})
 	if err != nil {
 		return badRequest("cases: %w", err)
@@ -93,15 +93,15 @@ func (g *Gateway) postCases(c *call) error {
 
 // newSweep returns the query of every row. A model that is not registered travels with every job, so its bytes are
 // reserved as often.
-func (c *call) newSweep(ctx context.Context, in *Cases) (*cases.Sweep, error) {
-	model := Infer{Model: in.Model, Text: in.Text, Format: in.Format, ModelName: in.ModelName}
+func (c *call) newSweep(ctx context.Context, question *Cases) (*cases.Sweep, error) {
+	model := Infer{Model: question.Model, Text: question.Text, Format: question.Format, ModelName: question.ModelName}
 	if err := model.takeModelName(); err != nil {
 		return nil, err
 	}
 	if err := c.reserveBytes(int64(len(model.Model)+len(model.Text)) * mostJobs); err != nil {
 		return nil, err
 	}
-	request := wire.Request{Settings: in.Settings, DeadlineMS: c.gateway.limits.Patience.Milliseconds()}
+	request := wire.Request{Settings: question.Settings, DeadlineMS: c.gateway.limits.Patience.Milliseconds()}
 	var err error
 	if request.Job, err = c.jobID(lookPrefix + nuid.Next()); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (c *call) newSweep(ctx context.Context, in *Cases) (*cases.Sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	targets, err := named.Variables(labels, in.Targets)
+	targets, err := named.Variables(labels, question.Targets)
 	if err != nil {
 		return nil, badRequest("targets: %w", err)
 	}
@@ -130,19 +130,19 @@ func (c *call) reserveTable(labels *factorgraph.Labels, targets []int) error {
 const bytesOfCell = 24 + 16
 
 // runSweep asks the query for all rows, and returns the table of their answers.
-func (c *call) runSweep(ctx context.Context, sweep *cases.Sweep, rows *cases.Reader) (out CaseTable, err error) {
+func (c *call) runSweep(ctx context.Context, sweep *cases.Sweep, rows *cases.Reader) (result CaseTable, err error) {
 	client, err := c.client()
 	if err != nil {
-		return out, err
+		return result, err
 	}
 	text := heldText{call: c}
-	done, err := sweep.Run(ctx, client, rows, &text, nil)
+	counts, err := sweep.Run(ctx, client, rows, &text, nil)
 	if err != nil {
-		return out, err
+		return result, err
 	}
 	table, err := csv.NewReader(&text.buffer).ReadAll()
 	if err != nil {
-		return out, fault.Wrap(fault.Internal, err)
+		return result, fault.Wrap(fault.Internal, err)
 	}
-	return CaseTable{Columns: table[0], Rows: table[1:], Failed: done.Failed, HasMore: rows.HasMore()}, nil
+	return CaseTable{Columns: table[0], Rows: table[1:], Failed: counts.Failed, HasMore: rows.HasMore()}, nil
 }

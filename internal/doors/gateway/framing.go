@@ -22,12 +22,13 @@ type headConn struct {
 // mostHead is the number of bytes that a headConn keeps.
 const mostHead = headerBytes + 8<<10
 
-// Read reads from the connection and keeps a copy of the first bytes of a request.
+// Read reads from the connection and keeps a copy of the first bytes of a request. It relies on a habit of net/http: only while a
+// request is answered, net/http reads a single byte, to see whether the client goes away. That byte is the first of the next request.
 func (c *headConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(b) == 1 && n == 1 { // net/http reads a single byte only while it answers, to see whether the client goes away
+	if len(b) == 1 && n == 1 {
 		c.head, c.isAhead = nil, true
 	}
 	c.head = append(c.head, b[:min(n, mostHead-len(c.head))]...)
@@ -62,8 +63,8 @@ func withHead(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, headKey{}, c)
 }
 
-// forgetHead drops the first bytes of a request that was answered, and keeps what came of the next one. It is for
-// http.Server.ConnState.
+// forgetHead drops the first bytes of a request that was answered when its connection becomes idle. If head begins with the next request
+// already (isAhead), it stays. forgetHead is for http.Server.ConnState.
 func forgetHead(c net.Conn, state http.ConnState) {
 	if conn, ok := c.(*headConn); ok && state == http.StateIdle {
 		conn.mu.Lock()

@@ -116,20 +116,11 @@ func New(config Config) (*Gateway, error) {
 		return nil, err
 	}
 
-	// clients
-	keys := config.Connect.Keys
-	tenants := tenantClients{options: client.Options{
-		Tenant: config.Connect.Tenant, MessageKeys: keys.MessageKeys, AnswersKey: keys.AnswersKey, API: config.Connect.API,
-	}}
-	if config.Tenants != nil && config.Connect.Tenant == "" { // a tenant's user cannot list streams: a worker refuses it
-		tenants.options.Admit = bus.NewQuotas(queue.Log, config.Tenants.Quota).Reserve
-	}
+	tenants := tenantClients{options: config.clientOptions(queue)}
 	ownClient, err := client.New(config.Connect.NC, tenants.options)
 	if err != nil {
 		return nil, err
 	}
-
-	// the gateway
 	limits := config.Limits.withDefaults()
 	g := &Gateway{
 		config: config, limits: limits, log: config.Log, bus: queue, index: newIndex(queue), ownClient: ownClient, tenants: &tenants,
@@ -156,6 +147,17 @@ func New(config Config) (*Gateway, error) {
 		g.mux.Handle(route.Method+" "+route.Path, g.guarded(route))
 	}
 	return g, nil
+}
+
+// clientOptions returns the options of the gateway's own client and of those of tenants.
+func (c *Config) clientOptions(queue *bus.Bus) client.Options {
+	o := client.Options{
+		Tenant: c.Connect.Tenant, MessageKeys: c.Connect.Keys.MessageKeys, AnswersKey: c.Connect.Keys.AnswersKey, API: c.Connect.API,
+	}
+	if c.Tenants != nil && c.Connect.Tenant == "" { // a tenant's user cannot list streams: for it a worker refuses a job over the quota
+		o.Admit = bus.NewQuotas(queue.Log, c.Tenants.Quota).Reserve
+	}
+	return o
 }
 
 // openBus returns a Bus with the permissions of the connection, which only reads.

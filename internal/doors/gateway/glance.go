@@ -100,12 +100,13 @@ func (c *call) describeModels(lines []JobLine) error {
 			}
 		}
 		described := *lines[i].Glance // a copy, since the glance is remembered as it is
+		// The model is of all tenants, or of the job's own, whose name goes before.
 		for _, owner := range []string{"", message.Owner(lines[i].Job)} {
 			key := owner + " " + digest
 			if name := names[key]; name != "" {
 				described.Model = name
 			}
-			if size := sizes[key]; size > 0 && size <= glancedBytes {
+			if size := sizes[key]; size > 0 && size <= glancedBytes { // 0: this owner has no such model
 				var err error
 				if described.Kind, err = c.registeredKind(owner, digest); err != nil {
 					return err
@@ -156,7 +157,7 @@ func (g *Gateway) glanceOf(ctx context.Context, l *JobLine) (*Glance, error) {
 			glance.addAnswer(answerOf(&answer))
 		}
 	}
-	return g.glances.Add(key, glance, 1), nil
+	return g.glances.Add(key, glance, 1), nil // 1: only their number is bounded
 }
 
 // readWhole reads the last message of a subject. It returns false if there is none, or one that is stored as a blob or

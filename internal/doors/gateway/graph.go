@@ -110,23 +110,23 @@ type JobQuery struct {
 
 // jobQuery returns a query as it is shown, with its questions in one field. Cases are left out, since they may be many.
 func jobQuery(q query.Query) (JobQuery, error) {
-	out := JobQuery{
+	view := JobQuery{
 		Hard: append([]factorgraph.Observation{}, q.Evidence.Hard...), Soft: append([]factorgraph.Likelihood{}, q.Evidence.Soft...),
 		Evid: q.Evid, Label: q.EvidenceFile, Over: q.Over,
 	}
 	q.Evidence, q.Evid, q.EvidenceFile, q.Over, q.Cases = factorgraph.Evidence{}, "", "", 0, nil
 	message, err := codec.Marshal("query", &q, true)
 	if err != nil {
-		return out, err
+		return view, err
 	}
 	text, err := codec.View(message)
 	if err != nil {
-		return out, err
+		return view, err
 	}
-	err = json.Unmarshal(text, &out.Asked)
-	delete(out.Asked, "t") // the name and the version of a message
-	delete(out.Asked, "v")
-	return out, err
+	err = json.Unmarshal(text, &view.Asked)
+	delete(view.Asked, "t") // the name and the version of a message
+	delete(view.Asked, "v")
+	return view, err
 }
 
 // getJobModel answers with the model and the queries of a job. They are stored until the job is answered, and after
@@ -168,13 +168,13 @@ func (g *Gateway) getJobModel(c *call) error {
 	if err != nil {
 		return err
 	}
-	out := JobModel{Graph: graph, ModelDigest: r.ModelDigest, Queries: []JobQuery{}, Settings: r.Settings, DeadlineMS: r.DeadlineMS}
+	view := JobModel{Graph: graph, ModelDigest: r.ModelDigest, Queries: []JobQuery{}, Settings: r.Settings, DeadlineMS: r.DeadlineMS}
 	for i := range r.Queries {
 		q, err := jobQuery(r.Queries[i])
 		if err != nil {
 			return err
 		}
-		out.Queries = append(out.Queries, q)
+		view.Queries = append(view.Queries, q)
 	}
-	return c.writeJSON(http.StatusOK, out)
+	return c.writeJSON(http.StatusOK, view)
 }

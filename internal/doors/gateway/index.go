@@ -136,6 +136,19 @@ func compareLines(a, b *JobLine) int {
 // noteMessage notes a message of a stream: its subject, its sequence, and the Unix milliseconds at which it was stored.
 type noteMessage func(m jetstream.Msg, subject message.Subject, sequence uint64, storedAt int64)
 
+// deletedSequences returns the sequences of the messages that a stream had between its first and its last, and has no more.
+func deletedSequences(ctx context.Context, stream jetstream.Stream) (map[uint64]bool, error) {
+	info, err := stream.Info(ctx, jetstream.WithDeletedDetails(true))
+	if err != nil {
+		return nil, err
+	}
+	isDeleted := make(map[uint64]bool, len(info.State.Deleted))
+	for _, n := range info.State.Deleted {
+		isDeleted[n] = true
+	}
+	return isDeleted, nil
+}
+
 // readStream reads the messages of a stream that are new since the last call, and calls note for each. sequenceOf
 // returns the field of a job's line that has the sequence of its message in this stream. readStream sets the field to 0
 // if the message is gone.
@@ -152,7 +165,7 @@ func (x *index) readStream(
 	}
 	state := info.State
 
-	// another stream of the name: begin again
+	// another stream of the name, made at another time or with fewer messages than were read: begin again
 	if !info.Created.Equal(position.created) || state.LastSeq+1 < position.next {
 		*position = streamPosition{created: info.Created}
 		for _, job := range x.jobs {
@@ -160,16 +173,13 @@ func (x *index) readStream(
 		}
 	}
 
-	// Drop the sequences of messages that are deleted, or older than the last mostListed.
+	// Drop the sequences of messages that are deleted, or older than the last mostListed. The stream says which are deleted only if it is
+	// asked, and it is asked only if their number has changed, and is not too large.
 	first := max(1, state.FirstSeq, state.LastSeq-min(state.LastSeq, mostListed-1))
 	var isDeleted map[uint64]bool
 	if state.NumDeleted != position.deleted && state.NumDeleted <= mostListed {
-		if info, err = stored.Info(ctx, jetstream.WithDeletedDetails(true)); err != nil {
+		if isDeleted, err = deletedSequences(ctx, stored); err != nil {
 			return fault.New(fault.Infrastructure, "jobs: stream %s: %w", stream, err)
-		}
-		isDeleted = make(map[uint64]bool, len(info.State.Deleted))
-		for _, n := range info.State.Deleted {
-			isDeleted[n] = true
 		}
 	}
 	position.deleted = state.NumDeleted
@@ -331,32 +341,32 @@ func (g *Gateway) listJobs(c *call) error {
 	}
 
 	// Fill the page. States and Total count the jobs on all pages.
-	out := Jobs{Jobs: []JobLine{}, States: map[string]int{}}
+	page := Jobs{Jobs: []JobLine{}, States: map[string]int{}}
 	for _, l := range lines {
 		if !c.maySee(l.Job) || !filter.matches(l) {
 			continue
 		}
-		out.States[l.Status]++
+		page.States[l.Status]++
 		if filter.state != "" && l.Status != filter.state {
 			continue
 		}
-		out.Total++
+		page.Total++
 		if filter.lastShown != nil && compareLines(l, filter.lastShown) <= 0 {
 			continue // on an earlier page
 		}
-		if len(out.Jobs) < filter.limit {
-			out.Jobs = append(out.Jobs, *l)
-		} else if out.Next == "" { // there is another page
-			last := out.Jobs[filter.limit-1]
-			out.Next = fmt.Sprintf("%d-%s", last.firstSeen(), last.Job)
+		if len(page.Jobs) < filter.limit {
+			page.Jobs = append(page.Jobs, *l)
+		} else if page.Next == "" { // there is another page
+			last := page.Jobs[filter.limit-1]
+			page.Next = fmt.Sprintf("%d-%s", last.firstSeen(), last.Job)
 		}
 	}
 	if filter.hasGlances {
-		if err := c.addGlances(out.Jobs); err != nil {
+		if err := c.addGlances(page.Jobs); err != nil {
 			return err
 		}
 	}
-	return c.writeJSON(http.StatusOK, out)
+	return c.writeJSON(http.StatusOK, page)
 }
 
 // boolParameter returns a parameter of an address that is true or false; defaultValue without it.

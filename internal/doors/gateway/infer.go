@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -82,27 +83,33 @@ func (g *Gateway) postInfer(c *call) error {
 		return c.writeJSON(http.StatusAccepted, Submitted{job, digest, StatusPending})
 	}
 
-	// wait for its answer
 	patience := g.limits.Patience
 	if deadline > 0 && deadline < patience.Milliseconds() {
-		patience = min(patience, time.Duration(deadline)*time.Millisecond+time.Second)
+		patience = min(patience, time.Duration(deadline)*time.Millisecond+time.Second) // a second for the answer to come
 	}
+	return c.answerJob(ctx, tenantClient, job, digest, patience, options.isIDGiven)
+}
+
+// answerJob waits for the answer of a job, and answers with it. If the patience ends first, it answers that the job is pending.
+func (c *call) answerJob(
+	ctx context.Context, tenantClient *client.Client, job, digest string, patience time.Duration, isIDGiven bool,
+) error {
 	waitCtx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	answer, err := tenantClient.Wait(waitCtx, job)
 	switch {
 	case err == nil:
 		return c.writeAnswer(answer)
-	case lossOf(ctx) != nil:
+	case lossOf(ctx) != nil: // the gateway has lost its connection to NATS
 		return infrastructure("%w; the job goes on: GET /v1/jobs/%s has its answer when it is back", lossOf(ctx), job)
-	case ctx.Err() != nil && !options.isIDGiven:
+	case ctx.Err() != nil && !isIDGiven:
 		// the client went away, and nobody knows the job's id: nobody will ask for its answer
 		cancelCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		return errors.Join(ctx.Err(), tenantClient.Cancel(cancelCtx, job, "the client went away"))
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case waitCtx.Err() != nil:
+	case waitCtx.Err() != nil: // the patience has ended
 		info := infoOf(fault.New(fault.Deadline, "no answer within %s; the job goes on: GET /v1/jobs/%s has its answer", patience, job))
 		return c.writeJSON(http.StatusGatewayTimeout, Answer{
 			Job: job, Digest: digest, Status: StatusPending, Error: &info, Results: []query.Result{},
@@ -137,21 +144,21 @@ type inferOptions struct {
 
 // readJob reads a request for answers, and returns its job and its options.
 func (c *call) readJob(ctx context.Context) (*wire.Request, inferOptions, error) {
-	in, err := c.readInfer()
+	question, err := c.readInfer()
 	if err != nil {
 		return nil, inferOptions{}, err
 	}
-	isListed := in.Queries != nil
+	isListed := question.Queries != nil
 	if !isListed {
-		in.Queries = []Query{in.Query}
-	} else if !reflect.ValueOf(in.Query).IsZero() {
+		question.Queries = []Query{question.Query}
+	} else if !reflect.ValueOf(question.Query).IsZero() {
 		return nil, inferOptions{}, badRequest("one query may be given flat, or several in queries, and not both")
 	}
 
 	// id and tenant
-	request := &wire.Request{Tenant: in.Tenant, Settings: in.Settings, DeadlineMS: in.DeadlineMS}
-	id := in.Job
-	if in.Look {
+	request := &wire.Request{Tenant: question.Tenant, Settings: question.Settings, DeadlineMS: question.DeadlineMS}
+	id := question.Job
+	if question.Look {
 		if id != "" {
 			return nil, inferOptions{}, badRequest("look makes up the job's id: job is not given beside it")
 		}
@@ -161,19 +168,19 @@ func (c *call) readJob(ctx context.Context) (*wire.Request, inferOptions, error)
 		return nil, inferOptions{}, err
 	}
 	if c.caller.Tenant != "" {
-		if in.Tenant != "" && in.Tenant != c.caller.Tenant {
-			return nil, inferOptions{}, refuse(http.StatusForbidden, fault.BadInput, "the key is not that of tenant %.80q", in.Tenant)
+		if question.Tenant != "" && question.Tenant != c.caller.Tenant {
+			return nil, inferOptions{}, refuse(http.StatusForbidden, fault.BadInput, "the key is not that of tenant %.80q", question.Tenant)
 		}
 		request.Tenant = ""
 	}
 
 	// model and queries
-	labels, err := c.takeModel(ctx, &in, request)
+	labels, err := c.takeModel(ctx, &question, request)
 	if err != nil {
 		return nil, inferOptions{}, err
 	}
-	request.Queries, err = queriesOf(in.Queries, isListed, labels)
-	return request, inferOptions{isIDGiven: in.Job != "", isAsync: in.Async}, err
+	request.Queries, err = queriesOf(question.Queries, isListed, labels)
+	return request, inferOptions{isIDGiven: question.Job != "", isAsync: question.Async}, err
 }
 
 // jobID returns the full id of a job of the caller, with the tenant in front. For "" it makes up an id.

@@ -157,7 +157,15 @@ func (g *Gateway) streamEvents(c *call) error {
 		return err
 	}
 
-	// what happens until its answer
+	return c.sendUntilAnswer(ctx, events, tenantClient, job, progress)
+}
+
+// sendUntilAnswer sends the news of a pending job until its answer, which is the last event: each report from progress, and the job itself
+// whenever its timeline has more spans. It ends without an answer if the client goes away or the gateway ends.
+func (c *call) sendUntilAnswer(
+	ctx context.Context, events *eventStream, tenantClient *client.Client, job *Job, progress <-chan wire.Progress,
+) error {
+	id, spanCount := job.Job, len(job.Timeline)
 	answered := make(chan error, 1)
 	go func() {
 		_, err := tenantClient.Wait(ctx, id)
@@ -167,8 +175,8 @@ func (g *Gateway) streamEvents(c *call) error {
 	defer beat.Stop()
 	refresh := time.NewTicker(refreshInterval)
 	defer refresh.Stop()
-	spanCount := len(job.Timeline)
 	for {
+		var err error
 		select {
 		case p := <-progress:
 			err = events.send("progress", Progress{p.Stage, p.Done, p.Total, p.Text, p.Time})
@@ -180,14 +188,14 @@ func (g *Gateway) streamEvents(c *call) error {
 				return events.send("error", Failure{infoOf(err)})
 			}
 			return events.send("answer", job)
-		case <-refresh.C: // the timeline may have more spans
+		case <-refresh.C:
 			if job, err = c.findJob(ctx, id); err == nil && len(job.Timeline) != spanCount {
 				spanCount = len(job.Timeline)
 				err = events.send("job", job)
 			}
-		case <-beat.C:
+		case <-beat.C: // without anything sent for long, a proxy may close the connection
 			err = events.comment("still there")
-		case <-g.ended:
+		case <-c.gateway.ended:
 			return nil
 		case <-ctx.Done():
 			return nil

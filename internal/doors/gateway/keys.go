@@ -107,17 +107,17 @@ func (k *Keys) Find(authorization string) (Key, error) {
 		return Key{}, refuse(http.StatusUnauthorized, fault.BadInput, "a key is needed: Authorization: Bearer KEY")
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(key)))
-	var found *Key
+	var match *Key
 	keys := k.file.Value()
 	for i := range keys { // no break: the time must not depend on the key
 		if subtle.ConstantTimeCompare(keys[i].sum[:], sum[:]) == 1 {
-			found = &keys[i]
+			match = &keys[i]
 		}
 	}
-	if found == nil {
+	if match == nil {
 		return Key{}, refuse(http.StatusUnauthorized, fault.BadInput, "the key is not known")
 	}
-	return *found, nil
+	return *match, nil
 }
 
 // tenantClients are the clients of the tenants with keys.

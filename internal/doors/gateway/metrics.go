@@ -20,7 +20,7 @@ func newMetrics(registry prometheus.Registerer, g *Gateway) *metrics {
 		Namespace: "basetensor",
 		Name:      "http_request_seconds",
 		Help:      "Time of requests over HTTP; of streams of events until they end. A code of 499 is a client that went away.",
-		Buckets:   prometheus.ExponentialBuckets(0.0005, 4, 10),
+		Buckets:   prometheus.ExponentialBuckets(0.0005, 4, 10), // from 0.5 ms to 131 s
 	}, []string{"method", "route", "code"})}
 	if registry == nil {
 		return m

@@ -98,7 +98,8 @@ func (c *call) takeRegistered(ctx context.Context, name string, job *wire.Reques
 	return c.gateway.labels.Add(key, labels, labelBytes(m)), nil
 }
 
-// labelBytes estimates the memory of the labels of a model.
+// labelBytes estimates the memory of the labels of a model: its texts, 64 bytes for each text, about what a string and its entry in a map
+// take, and 8 for each variable.
 func labelBytes(m *factorgraph.Model) int64 {
 	n := int64(8 * len(m.Domains))
 	for _, name := range slices.Concat(m.Names, m.Aliases) {
@@ -120,11 +121,11 @@ const fewestDigits = 6
 func (c *call) digestOf(ctx context.Context, name string) (string, error) {
 	name = strings.TrimPrefix(name, "digest:")
 	isHexadecimal := strings.Trim(name, "0123456789abcdef") == ""
-	mayBePrefix := len(name) >= fewestDigits && isHexadecimal && len(name) != 64
+	mayBePrefix := len(name) >= fewestDigits && isHexadecimal && len(name) != 64 // with 64 digits it is a whole digest
 	if !mayBePrefix {
 		return c.findDigest(ctx, name)
 	}
-	if digest, err := c.findDigest(ctx, name); err == nil {
+	if digest, err := c.findDigest(ctx, name); err == nil { // hexadecimal digits may also be a name
 		return digest, nil
 	}
 
@@ -240,9 +241,9 @@ func (g *Gateway) listModels(c *call) error {
 	if err != nil {
 		return err
 	}
-	out := Models{Models: []Model{}}
+	list := Models{Models: []Model{}}
 	for _, m := range registered.Skipped {
-		out.Skipped = append(out.Skipped, m.String())
+		list.Skipped = append(list.Skipped, m.String())
 	}
 	for _, m := range registered.Models {
 		// a line for each version of a name, or one without a name
@@ -250,14 +251,14 @@ func (g *Gateway) listModels(c *call) error {
 		for _, v := range registered.Versions {
 			if v.Digest == m.Digest && v.Owner == m.Owner {
 				line.Name, line.Version, line.By, line.Time, hasName = v.Name, v.Version, v.By, v.Time.UnixMilli(), true
-				out.Models = append(out.Models, line)
+				list.Models = append(list.Models, line)
 			}
 		}
 		if !hasName {
-			out.Models = append(out.Models, line)
+			list.Models = append(list.Models, line)
 		}
 	}
-	return c.writeJSON(http.StatusOK, out)
+	return c.writeJSON(http.StatusOK, list)
 }
 
 // postModel registers the model file that is the body.

@@ -164,7 +164,7 @@ func (w *watcher) status(ctx context.Context, b *bus.Bus, log *slog.Logger) (Sta
 		return Status{Stages: []StageStatus{}, Lanes: []LaneStatus{}, Streams: []StreamFill{}}, nil
 	}
 
-	// read
+	// read; the backlog also tells how full the streams are, by a call within Look
 	if w.backlog == nil {
 		w.backlog = &streams.Backlog{Bus: b, Log: log, Fills: func(f map[string]streams.Fill) { w.fills = f }}
 	}
@@ -217,15 +217,15 @@ func (g *Gateway) listDeadLetters(c *call) error {
 	if err != nil {
 		return err
 	}
-	out := DeadLetters{DeadLetters: []DeadLetter{}}
+	list := DeadLetters{DeadLetters: []DeadLetter{}}
 	for _, letter := range letters {
 		if c.maySee(letter.Job) {
-			out.DeadLetters = append(out.DeadLetters, DeadLetter{
+			list.DeadLetters = append(list.DeadLetters, DeadLetter{
 				letter.Job, letter.Tenant, letter.Stage, letter.Subject, letter.Error, letter.Deliveries, letter.Time,
 			})
 		}
 	}
-	return c.writeJSON(http.StatusOK, out)
+	return c.writeJSON(http.StatusOK, list)
 }
 
 // replayJob runs a job again that was given up.
@@ -234,7 +234,7 @@ func (g *Gateway) replayJob(c *call) error {
 	if err != nil {
 		return err
 	}
-	digest := ""
+	digest := "" // of the request, which the answer that Replay deletes has; without that it is not told
 	if a, err := g.ownClient.Answer(c.request.Context(), id); err == nil {
 		digest = a.Digest
 	}

@@ -43,7 +43,7 @@ type progressBoard struct {
 	old  map[string][]Progress // of jobs that were not heard of since jobs was begun; dropped when jobs is full again
 }
 
-// listen receives progress from now on.
+// listen receives progress from now on, until it has not been called for listensFor.
 func (b *progressBoard) listen() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +92,7 @@ func (b *progressBoard) add(p *wire.Progress) {
 		}
 	}
 
-	// of reports of a stage without text the first and the last are enough
+	// of a stage's reports without text, one after the other, the first and the last are enough: the new one replaces the last
 	if n := len(reports); n > 1 {
 		areOfOneStage := reports[n-2].Stage == report.Stage && reports[n-1].Stage == report.Stage
 		if areOfOneStage && report.Text == "" && reports[n-1].Text == "" {

@@ -24,34 +24,34 @@ type Query struct {
 // queriesOf returns the queries of a request in the form in which they are sent to the workers; a query with events
 // becomes several. Errors are bad input and name the field. isListed says that the request has a list of queries: then
 // errors name the query too.
-func queriesOf(queries []Query, isListed bool, labels *factorgraph.Labels) (out []query.Query, err error) {
+func queriesOf(queries []Query, isListed bool, labels *factorgraph.Labels) (forWorkers []query.Query, err error) {
 	place := func(i int) string {
 		if !isListed {
 			return ""
 		}
 		return fmt.Sprintf("queries[%d].", i)
 	}
-	var origins []int // origins[j] is the position in queries of the query that out[j] was made from
+	var origins []int // origins[j] is the position in queries of the query that forWorkers[j] was made from
 	for i := range queries {
-		asked := &queries[i]
-		sent, err := asked.Queries(labels, asked.Label, len(out))
+		source := &queries[i]
+		sent, err := source.Queries(labels, source.Label, len(forWorkers))
 		if err != nil {
 			return nil, badRequest("%s%w", place(i), err)
 		}
-		if asked.Evid != "" {
-			if asked.Evidence != nil || asked.Event != nil {
+		if source.Evid != "" {
+			if source.Evidence != nil || source.Event != nil {
 				return nil, badRequest("%sevid: it excludes evidence and event", place(i))
 			}
-			if sent[0].Evidence, err = uai.ReadEvidence(strings.NewReader(asked.Evid), labels.Domains()); err != nil {
+			if sent[0].Evidence, err = uai.ReadEvidence(strings.NewReader(source.Evid), labels.Domains()); err != nil {
 				return nil, badRequest("%sevid: %w", place(i), err)
 			}
 		}
-		out = append(out, sent...)
+		forWorkers = append(forWorkers, sent...)
 		origins = append(origins, slices.Repeat([]int{i}, len(sent))...)
 	}
 
 	// check them; an error names the query of the request, and variables by name
-	if err := query.Check(labels.Domains(), out); err != nil {
+	if err := query.Check(labels.Domains(), forWorkers); err != nil {
 		var ofField interface {
 			Field() (query int, field string, reason error)
 		}
@@ -61,7 +61,7 @@ func queriesOf(queries []Query, isListed bool, labels *factorgraph.Labels) (out 
 		i, field, reason := ofField.Field()
 		return nil, badRequest("%s%s: %s", place(origins[i]), field, nameVariables(reason.Error(), labels))
 	}
-	return out, nil
+	return forWorkers, nil
 }
 
 // variablePosition matches a variable in the error of a query that travels.

@@ -25,7 +25,7 @@ func (r *rateLimiter) wait(caller string, now time.Time) time.Duration {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	spentUntil := r.spentUntil[caller]
+	spentUntil := r.spentUntil[caller] // the zero time if it is unknown
 	if spentUntil.Before(now) {
 		spentUntil = now
 	}
@@ -34,7 +34,7 @@ func (r *rateLimiter) wait(caller string, now time.Time) time.Duration {
 		return tooEarly
 	}
 
-	// count it
+	// count it; callers that have spent nothing any more are forgotten
 	if r.spentUntil == nil {
 		r.spentUntil = map[string]time.Time{}
 	}

@@ -28,7 +28,7 @@ type workerRoll struct {
 	reports map[string][]report // by stage and process, the messages of the last minute, oldest first
 }
 
-// heard is a worker's message with the time of its arrival.
+// report is a worker's message with the time of its arrival.
 type report struct {
 	arrival time.Time
 	message.Here
@@ -59,7 +59,7 @@ func (r *workerRoll) stop() {
 	}
 }
 
-// add adds a worker's message.
+// add adds a worker's message, or forgets the worker if the message says that it goes. Beyond mostWorkers workers it adds no new one.
 func (r *workerRoll) add(latest message.Here, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *workerRoll) add(latest message.Here, now time.Time) {
 		}
 	}
 
-	// drop messages that are older than the last minute, or that came faster than workers report
+	// Drop messages that are older than the last minute. If messages come faster than workers report, the latest replaces the last one.
 	for len(messages) > 1 && now.Sub(messages[0].arrival) > rateTime {
 		messages = messages[1:]
 	}

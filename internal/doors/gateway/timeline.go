@@ -44,7 +44,7 @@ func bytesPerPartial(n int) int { return partialBytes / n }
 // addTimeline adds to a job its timeline and, until it is answered, its results so far.
 func (c *call) addTimeline(ctx context.Context, job *Job, model *jetstream.RawStreamMsg) error {
 	var partials []*partial
-	if c.gateway.bus.Conn.Tenant() == "" {
+	if c.gateway.bus.Conn.Tenant() == "" { // a tenant's user may not list them
 		var err error
 		if partials, err = c.readPartials(ctx, job); err != nil {
 			return err
@@ -57,14 +57,14 @@ func (c *call) addTimeline(ctx context.Context, job *Job, model *jetstream.RawSt
 	return nil
 }
 
-// partial is a stored one.
+// partial is a partial, the result of one task of a job, with the time when it was stored.
 type partial struct {
 	message.Partial
 	stored float64 // milliseconds after the job was submitted
 }
 
 // readPartials reads the partials of a job, in the order of its tasks. It returns none if there are too many, and
-// leaves out those that are too large.
+// leaves out each that is too large, damaged, or deleted meanwhile.
 func (c *call) readPartials(ctx context.Context, job *Job) ([]*partial, error) {
 	lane := message.LaneOf(job.Job, job.Tenant)
 	subjects, err := c.gateway.bus.Log.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job.Job))
@@ -72,7 +72,7 @@ func (c *call) readPartials(ctx context.Context, job *Job) ([]*partial, error) {
 		return nil, err
 	}
 
-	// read them, some at a time
+	// read them, some at a time; the channel has room for all
 	partialsRead := make(chan *partial, len(subjects))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(partialsAtOne)
@@ -87,7 +87,7 @@ func (c *call) readPartials(ctx context.Context, job *Job) ([]*partial, error) {
 			}
 			p := &partial{stored: float64(m.Time.UnixMicro())/1000 - float64(job.Submitted)}
 			if len(m.Data) > bytesPerPartial(len(subjects)) || wire.Decode(m.Data, &p.Partial) != nil {
-				return nil // too large to look into
+				return nil // too large to look into, or damaged
 			}
 			p.Header = m.Header
 			partialsRead <- p
@@ -108,7 +108,8 @@ func (c *call) readPartials(ctx context.Context, job *Job) ([]*partial, error) {
 	return partials, nil
 }
 
-// resultsSoFar returns the results of a job from the tasks that are done. It returns none if these make no answer yet.
+// resultsSoFar returns the results of a job from the partials of the tasks that are done, of which there is at least one. It returns none
+// if these tasks make no answer yet, and if something they need is gone or damaged: results before the answer are no more than a help.
 func (c *call) resultsSoFar(ctx context.Context, id string, partials []*partial) []query.Result {
 	// the values of all tasks, which must be of one plan
 	first := partials[0]
@@ -146,69 +147,84 @@ func (c *call) resultsSoFar(ctx context.Context, id string, partials []*partial)
 	return slices.DeleteFunc(results, func(r query.Result) bool { return r.Status != query.StatusOK })
 }
 
-// spansOf returns the timeline of a job from its tasks and its answer.
+// spansOf returns the timeline of a job: the work of the stages, from its answer or, before there is one, from its partials, and as far as
+// model is known, when their messages were stored.
 func spansOf(job *Job, partials []*partial, model *jetstream.RawStreamMsg) []Span {
-	// the work of each stage, and when the stages of planning had done their part
-	spans := []Span{}
 	timings := map[string]float64{} // milliseconds of work, by stage
 	if len(job.Results) > 0 {
 		timings = job.Results[0].TimingsMS
 	} else if len(partials) > 0 {
 		timings = partials[0].Timings
 	}
-	atLeast0 := func(ms float64) *float64 { ms = max(0, ms); return &ms }
-	var network, task *float64 // when the network and the task were stored
-	isStartKnown := job.Submitted > 0 && model != nil
+	isStartKnown := job.Submitted > 0 && model != nil // else no time after the start is known
+
+	// learn begins when reparameterise has stored the network, and contract when learn has stored the task
+	var networkStored, taskStored *float64
 	if isStartKnown && len(partials) > 0 {
-		network, task = storedTimes(partials[0].Header[message.HeaderPassed], job.Submitted)
+		networkStored, taskStored = storedTimes(partials[0].Header[message.HeaderPassed], job.Submitted)
 	}
-
-	// reparameterise and learn
-	for _, planning := range []struct {
-		stage         string
-		queued, ended *float64
-	}{{query.StageReparam, atLeast0(0), network}, {query.StageLearn, network, task}} {
-		if work, ok := timings[planning.stage]; ok {
-			s := Span{Stage: planning.stage, Work: work, Queued: planning.queued, Ended: planning.ended}
-			if !isStartKnown {
-				s.Queued = nil
-			}
-			spans = append(spans, s)
-		}
-	}
-
-	// contract: each task
-	lastStored := 0.0
-	for _, p := range partials {
-		s := Span{Stage: query.StageContract, Chunk: &p.K, Of: p.N, Work: p.Timings[query.StageContract]}
+	spans := []Span{} // [] and not null as JSON
+	if work, ok := timings[query.StageReparam]; ok {
+		s := Span{Stage: query.StageReparam, Work: work, Ended: networkStored}
 		if isStartKnown {
-			_, s.Queued = storedTimes(p.Header[message.HeaderPassed], job.Submitted)
-			s.Ended = atLeast0(p.stored)
+			s.Queued = atLeast0(0)
 		}
-		lastStored = max(lastStored, p.stored)
 		spans = append(spans, s)
 	}
-	if work, ok := timings[query.StageContract]; ok && len(partials) == 0 {
-		spans = append(spans, Span{Stage: query.StageContract, Work: work})
+	if work, ok := timings[query.StageLearn]; ok {
+		spans = append(spans, Span{Stage: query.StageLearn, Work: work, Queued: networkStored, Ended: taskStored})
 	}
 
-	// aggregate
+	spans = append(spans, contractSpans(job, partials, timings, isStartKnown)...)
 	if work, ok := timings[query.StageAggregate]; ok {
 		s := Span{Stage: query.StageAggregate, Work: work}
 		if isStartKnown && job.Answered > 0 {
-			s.Ended = atLeast0(float64(job.Answered - job.Submitted))
-			if len(partials) > 0 {
-				s.Queued = atLeast0(lastStored)
-				s.Ended = atLeast0(max(lastStored, *s.Ended))
-			}
+			s.setAggregateTimes(float64(job.Answered-job.Submitted), partials)
 		}
 		spans = append(spans, s)
 	}
 	return spans
 }
 
+// contractSpans returns a span for each partial of a job. Without partials, which are deleted some time after the answer, it is one span
+// with the work of all tasks.
+func contractSpans(job *Job, partials []*partial, timings map[string]float64, isStartKnown bool) (spans []Span) {
+	for _, p := range partials {
+		s := Span{Stage: query.StageContract, Chunk: &p.K, Of: p.N, Work: p.Timings[query.StageContract]}
+		if isStartKnown {
+			_, s.Queued = storedTimes(p.Header[message.HeaderPassed], job.Submitted)
+			s.Ended = atLeast0(p.stored)
+		}
+		spans = append(spans, s)
+	}
+	if work, ok := timings[query.StageContract]; ok && len(partials) == 0 {
+		spans = append(spans, Span{Stage: query.StageContract, Work: work})
+	}
+	return spans
+}
+
+// setAggregateTimes sets when the stage began, with the last partial, and ended, with the answer. answered is in milliseconds after the
+// start. The clocks of the two may differ: the end is not before the begin.
+func (s *Span) setAggregateTimes(answered float64, partials []*partial) {
+	if len(partials) == 0 {
+		s.Ended = atLeast0(answered)
+		return
+	}
+	lastStored := 0.0
+	for _, p := range partials {
+		lastStored = max(lastStored, p.stored)
+	}
+	s.Queued, s.Ended = &lastStored, atLeast0(max(lastStored, answered))
+}
+
+// atLeast0 returns a time in milliseconds after the start, or 0 if a clock that differs puts it before the start.
+func atLeast0(ms float64) *float64 {
+	ms = max(0, ms)
+	return &ms
+}
+
 // storedTimes reads from a partial's header when its network and its task were stored, in milliseconds after the job
-// was submitted; nil if the header does not say.
+// was submitted. Both are nil unless the header is two numbers.
 func storedTimes(header []string, submitted int64) (network, task *float64) {
 	if len(header) == 0 {
 		return nil, nil

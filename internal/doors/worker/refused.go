@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -17,8 +18,8 @@ import (
 // was chosen by somebody else for a reply, and is passed over.
 type refusals struct {
 	role   access.Role // of the worker
-	inbox  string      // where its replies come, with a dot at its end
-	api    string      // prefix of JetStream's subjects, with a dot at its end
+	inbox  string      // where its replies come, with a dot at its end; set by watch
+	api    string      // prefix of JetStream's subjects, with a dot at its end; set by watch
 	user   string      // the worker's user, for errors
 	end    func(error) // ends the worker
 	mu     sync.Mutex
@@ -31,8 +32,11 @@ var refusedSubject = regexp.MustCompile(`Permissions Violation for (Publish|Subs
 // usualAPI is the prefix of JetStream's subjects in roles.
 const usualAPI = "$JS.API."
 
-// watch makes r hear the errors of a connection. The handler that is set already is called as well.
-func (r *refusals) watch(nc *nats.Conn) {
+// watch makes r hear the errors of a connection, whose subjects of JetStream begin with api. The handler that is set already is called as
+// well.
+func (r *refusals) watch(nc *nats.Conn, api string) {
+	r.inbox = cmp.Or(nc.Opts.InboxPrefix, strings.TrimSuffix(nats.InboxPrefix, ".")) + "."
+	r.api = cmp.Or(strings.TrimSuffix(api, "."), strings.TrimSuffix(usualAPI, ".")) + "."
 	onError := nc.ErrorHandler()
 	nc.SetErrorHandler(func(nc *nats.Conn, s *nats.Subscription, err error) {
 		onError(nc, s, err)
@@ -48,7 +52,8 @@ func (r *refusals) watch(nc *nats.Conn) {
 }
 
 // handle notes an error of the connection that refuses the worker a subject which it needs: then the worker is not
-// ready. It ends the worker if that cannot do without the subject.
+// ready. It ends the worker if no message can be worked on without the subject. The error's text names the subject; an error without one
+// is passed over.
 func (r *refusals) handle(err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return
@@ -58,16 +63,16 @@ func (r *refusals) handle(err error) {
 		return
 	}
 
-	// does the worker need the subject for some messages, or for all?
+	// does the worker need the subject for some messages (isNeeded), or for all (isIndispensable)?
 	action, subject := parts[1], parts[2]
 	verb, isNeeded, isIndispensable := "publish on", false, false
 	if action == "Publish" {
-		usualSubject := subject
+		usualSubject := subject // with the usual prefix of JetStream, as roles name it
 		if suffix, ok := strings.CutPrefix(subject, r.api); ok {
 			usualSubject = usualAPI + suffix
 		}
 		isNeeded, isIndispensable = r.role.NeedsToPublish(usualSubject)
-	} else {
+	} else { // a subscription is for all messages, or for none
 		verb, isIndispensable = "subscribe to", strings.HasPrefix(subject, r.inbox) || r.role.NeedsToSubscribe(subject)
 		isNeeded = isIndispensable
 	}
@@ -75,7 +80,7 @@ func (r *refusals) handle(err error) {
 		return
 	}
 
-	// it is not ready, or ends
+	// The worker is not ready: the first refusal is its reason. It ends if the subject is indispensable.
 	reason := r.deniedError("may not " + verb + " " + subject)
 	r.mu.Lock()
 	if r.reason == nil {

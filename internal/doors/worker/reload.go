@@ -32,15 +32,15 @@ func watchSettings(ctx context.Context, start settings, read func() (settings, e
 			return
 		case <-hup:
 		}
-		now, err := read()
+		current, err := read()
 		if err != nil {
 			logger.Warn("cannot read the settings again: the old ones stay", "error", config.Message(err))
 			continue
 		}
-		adjust(now[logLevel].(string))
-		logger.Info("the settings were read again", logLevel, now[logLevel], "before", level)
-		level = now[logLevel]
-		if names := start.differences(now); len(names) > 0 {
+		adjust(current[logLevel].(string))
+		logger.Info("the settings were read again", logLevel, current[logLevel], "before", level)
+		level = current[logLevel]
+		if names := start.differences(current); len(names) > 0 {
 			logger.Warn("settings have changed that take a restart", "settings", strings.Join(names, ", "))
 		}
 	}
@@ -58,10 +58,10 @@ func settingsOf(parsed *kong.Context) settings {
 	return s
 }
 
-// differences returns the names of the settings that differ from others, without the level of the log.
-func (s settings) differences(others settings) (names []string) {
+// differences returns the names of the settings that differ in current, without the level of the log.
+func (s settings) differences(current settings) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(s)) {
-		if name != logLevel && !reflect.DeepEqual(s[name], others[name]) {
+		if name != logLevel && !reflect.DeepEqual(s[name], current[name]) {
 			names = append(names, name)
 		}
 	}

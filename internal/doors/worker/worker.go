@@ -34,6 +34,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // flags are the settings of a worker. All four take all of them, so that they can share a settings file, an environment and a script; a
@@ -129,18 +130,10 @@ func Main(stage string, description string) int {
 // run runs one stage until ctx ends, or something ends the worker, and returns the exit code.
 func run(ctx context.Context, stage string, description string, args []string, stdout, stderr io.Writer) int {
 	// settings
+	line := commandLine{stage, description, args}
 	var f flags
-	exited := false // the parser has answered a flag like --help
-	parse := func(f *flags, out, log io.Writer) (settings, error) {
-		parsed, err := config.Parse(f, args, out, log, func(int) { exited = true },
-			kong.Name(stage), kong.Description(description), concurrencyHelp(stage), defaultTexts(), helpTexts, hideOthers(stage))
-		if err != nil || exited {
-			return nil, err
-		}
-		return settingsOf(parsed), nil
-	}
-	start, err := parse(&f, stdout, stderr)
-	if exited {
+	start, isAnswered, err := line.parse(&f, stdout, stderr)
+	if isAnswered {
 		return config.ExitOK
 	}
 	if err != nil {
@@ -154,10 +147,10 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	metrics := metrics.New(stage)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	role, _ := access.FindRole(stage)
+	role, _ := access.FindRole(stage) // every stage has one
 	url, user := bus.Server(f.NATS, f.AsNATS.Context), f.AsNATS.Identity(f.NATS)
 	refusals := &refusals{role: role, user: user, end: end}
-	go watchSettings(ctx, start, func() (settings, error) { return parse(new(flags), io.Discard, io.Discard) }, adjust, logger)
+	go watchSettings(ctx, start, line.parseAgain, adjust, logger)
 	logger.Info("starting", "server", redact.URL(url), "user", user, "version", telemetry.ThisBuild().String(),
 		"lanes", workers.Settings{Lanes: f.Lanes}.Served())
 	if f.HTTP != "" {
@@ -171,54 +164,118 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		logger.Info("serving metrics and health", "url", server.URL)
 	}
 
-	// what the stage works with
-	if f.Redis == "off" || !cached.UsesCache(stage) {
-		f.Redis = ""
+	// the stage
+	var r resources
+	defer r.close()
+	if err := r.open(ctx, stage, &f, logger); err != nil {
+		logger.Error("cannot start", "error", err)
+		return config.ExitCode(err)
+	}
+	refusals.watch(r.nc, r.api)
+	serviceConfig := r.serviceConfig(&f, logger)
+	serviceConfig.Metrics = metrics
+	serviceConfig.Settings.Options.Hung = func(e *hop.HungError) { end(e) } // endCode finds e as the cause of ctx
+	err = service.Run(ctx, configure(serviceConfig), stage)
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		err = refusals.noStreamsError()
+	}
+	return endCode(ctx, err, logger)
+}
+
+// commandLine is what a worker was started with.
+type commandLine struct {
+	stage, description string
+	args               []string
+}
+
+// parse sets f from the arguments, the environment and the settings file, and returns the values of all flags. isAnswered reports that the
+// parser has answered a flag like --help on out: then there are no settings, and nothing to run.
+func (l commandLine) parse(f *flags, out, log io.Writer) (set settings, isAnswered bool, err error) {
+	parsed, err := config.Parse(f, l.args, out, log, func(int) { isAnswered = true },
+		kong.Name(l.stage), kong.Description(l.description), concurrencyHelp(l.stage), defaultTexts(), helpTexts, hideOthers(l.stage))
+	if err != nil || isAnswered {
+		return nil, isAnswered, err
+	}
+	return settingsOf(parsed), false, nil
+}
+
+// parseAgain returns the settings as they are now, and prints nothing. The arguments have no flag like --help: with one, run would have
+// ended.
+func (l commandLine) parseAgain() (settings, error) {
+	set, _, err := l.parse(new(flags), io.Discard, io.Discard)
+	return set, err
+}
+
+// resources is what a stage works with. A field is nil if open did not come to it.
+type resources struct {
+	tracing trace.TracerProvider
+	flush   func() // writes the last traces
+	tenants *admission.File
+	audit   *telemetry.Audit
+	nc      *nats.Conn
+	api     string      // prefix of JetStream's subjects
+	redis   string      // address of Redis; "" without one
+	store   cache.Redis // nil without Redis
+}
+
+// open opens the files that flags name and connects to the servers. close is needed also after an error.
+func (r *resources) open(ctx context.Context, stage string, f *flags, logger *slog.Logger) (err error) {
+	if r.redis = f.Redis; r.redis == "off" || !cached.UsesCache(stage) {
+		r.redis = ""
 	}
 	if f.Signing.MessageKeys == "" {
 		logger.Warn("messages are not signed (--message-keys): whoever may write to NATS can forge answers")
 	}
-	provider, flush, err := export.Traces(ctx, "basetensor-"+stage, logger)
-	if err != nil {
-		logger.Error("cannot start", "error", err)
-		return config.ExitCode(err)
+	if r.tracing, r.flush, err = export.Traces(ctx, "basetensor-"+stage, logger); err != nil {
+		return err
 	}
-	defer flush()
 	fair.Widen()
-	tenants, err := admission.Open(f.Tenants, logger)
-	if err != nil {
-		logger.Error("cannot start", "error", err)
-		return config.ExitCode(err)
+	if r.tenants, err = admission.Open(f.Tenants, logger); err != nil {
+		return err
 	}
-	audit, err := telemetry.OpenAudit(f.Audit, logger)
-	if err != nil {
-		logger.Error("cannot start", "error", err)
-		return config.ExitCode(err)
+	if r.audit, err = telemetry.OpenAudit(f.Audit, logger); err != nil {
+		return err
 	}
+	return r.dial(stage, f, logger)
+}
 
-	// connections
-	nc, api, store, err := f.dial(stage, logger)
+// dial connects to NATS, and makes a client of Redis if there is one.
+func (r *resources) dial(stage string, f *flags, logger *slog.Logger) error {
+	options, err := f.AsNATS.Options()
 	if err != nil {
-		logger.Error("cannot start", "error", err)
-		return config.ExitCode(err)
+		return err
 	}
-	defer nc.Close()
-	refusals.inbox = cmp.Or(nc.Opts.InboxPrefix, strings.TrimSuffix(nats.InboxPrefix, ".")) + "."
-	refusals.api = cmp.Or(strings.TrimSuffix(api, "."), strings.TrimSuffix(usualAPI, ".")) + "."
-	refusals.watch(nc)
+	if r.redis != "" {
+		if r.store, err = f.AsRedis.Client(r.redis, f.RedisTimeout); err != nil {
+			return err
+		}
+	}
+	r.nc, r.api, err = bus.Connect(bus.Server(f.NATS, f.AsNATS.Context), "basetensor-"+stage, logger, options...)
+	return err
+}
 
-	// the stage
-	err = service.Run(ctx, configure(service.Config{
-		NC:           nc,
-		API:          api,
-		Redis:        f.Redis,
-		RedisClient:  store,
+// close closes the connection and writes the last traces, as far as there are any.
+func (r *resources) close() {
+	if r.nc != nil {
+		r.nc.Close()
+	}
+	if r.flush != nil {
+		r.flush()
+	}
+}
+
+// serviceConfig returns how the stage runs with its resources and flags, without the metrics and what is called when a computation hangs.
+func (r *resources) serviceConfig(f *flags, logger *slog.Logger) service.Config {
+	return service.Config{
+		NC:           r.nc,
+		API:          r.api,
+		Redis:        r.redis,
+		RedisClient:  r.store,
 		RedisTimeout: f.RedisTimeout,
 		Flags:        f.Signing,
 		AnswersSeed:  f.AnswersSeed,
 		Logger:       logger,
-		Metrics:      metrics,
-		Tracing:      provider,
+		Tracing:      r.tracing,
 		Drain:        f.Drain,
 		Settings: workers.Settings{
 			Lanes:       f.Lanes,
@@ -226,17 +283,12 @@ func run(ctx context.Context, stage string, description string, args []string, s
 			Threads:     f.Threads,
 			Memory:      int64(f.Memory),
 			ChunkFlops:  f.ChunkFlops,
-			Audit:       audit,
-			Tenants:     tenants,
+			Audit:       r.audit,
+			Tenants:     r.tenants,
 			MemoryLimit: admission.LimitProcess(int64(f.MemoryLimit)),
-			Options:     hop.Options{Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { end(e) }},
+			Options:     hop.Options{Ceiling: f.Ceiling, Overdue: f.Overdue},
 		},
-	}), stage)
-
-	if errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
-		err = refusals.noStreamsError()
 	}
-	return endCode(ctx, err, logger)
 }
 
 // endCode logs why a worker has ended and returns its exit code. err is the error of the stage. The cause of ctx says whether the worker
@@ -257,22 +309,4 @@ func endCode(ctx context.Context, err error, logger *slog.Logger) int {
 	}
 	logger.Info("drained")
 	return config.ExitOK
-}
-
-// dial connects to NATS, and makes a client of Redis, nil if it is off. api is the prefix of JetStream's subjects.
-func (f *flags) dial(stage string, logger *slog.Logger) (nc *nats.Conn, api string, store cache.Redis, err error) {
-	options, err := f.AsNATS.Options()
-	if err != nil {
-		return nil, "", nil, err
-	}
-	if f.Redis != "" {
-		if store, err = f.AsRedis.Client(f.Redis, f.RedisTimeout); err != nil {
-			return nil, "", nil, err
-		}
-	}
-	nc, api, err = bus.Connect(bus.Server(f.NATS, f.AsNATS.Context), "basetensor-"+stage, logger, options...)
-	if err != nil {
-		return nil, "", nil, err
-	}
-	return nc, api, store, nil
 }

@@ -233,7 +233,7 @@ type entry struct {
 // larger than a message of its kind can be: an archive of a few bytes may claim terabytes of zeros.
 func readEntry(h *tar.Header, in io.Reader) (*entry, error) {
 	// It is a file without holes.
-	read := &entry{header: h}
+	e := &entry{header: h}
 	isPlain := h.Typeflag == tar.TypeReg
 	for record := range h.PAXRecords {
 		isPlain = isPlain && !strings.HasPrefix(record, sparsePrefix)
@@ -245,13 +245,13 @@ func readEntry(h *tar.Header, in io.Reader) (*entry, error) {
 	// Its name says what it is, and how large it may be.
 	maxSize := int64(wire.MaxMessage)
 	if owner, name, ok := bus.ParseAlias(h.Name); ok {
-		read.Owner, read.alias = owner, name
+		e.Owner, e.alias = owner, name
 	} else {
 		var err error
-		if read.Subject, err = message.ParseSubject(h.Name); err != nil {
+		if e.Subject, err = message.ParseSubject(h.Name); err != nil {
 			return nil, err
 		}
-		switch read.Kind {
+		switch e.Kind {
 		case message.KindGraph, message.KindModel:
 			maxSize = wire.MaxModel
 		case message.KindAnswer:
@@ -264,8 +264,8 @@ func readEntry(h *tar.Header, in io.Reader) (*entry, error) {
 	}
 
 	var err error
-	read.data, err = io.ReadAll(in)
-	return read, err
+	e.data, err = io.ReadAll(in)
+	return e, err
 }
 
 // sparsePrefix begins the names of extended headers of a file with holes.
@@ -347,7 +347,7 @@ func restoreJob(ctx context.Context, jobs *client.Client, job string, data []byt
 
 	// A job that has an answer is done. An answer that is there but cannot be read does not count: the job is submitted again.
 	_, err := jobs.Answer(ctx, request.Job)
-	isUnknown := !errors.Is(err, client.ErrNotFound) && fault.CodeOf(err) == fault.Infrastructure
+	isUnknown := !errors.Is(err, client.ErrNotFound) && fault.CodeOf(err) == fault.Infrastructure // nobody could say
 	switch {
 	case err == nil:
 		counts.Jobs++
@@ -361,7 +361,7 @@ func restoreJob(ctx context.Context, jobs *client.Client, job string, data []byt
 	for {
 		_, err := jobs.Submit(ctx, request)
 		if !errors.Is(err, client.ErrFull) {
-			counts.Jobs += countOf(err == nil)
+			counts.Jobs += countOf(err == nil) // 1 or 0
 			return err
 		}
 		select {

@@ -68,9 +68,11 @@ func (t *Terminal) Run(
 		fmt.Fprintf(t.Err, "%s: %s (%s --help shows what there is)\n", t.Name, config.Message(err), command)
 		return config.ExitCode(err)
 	}
+	return t.endCode(ctx, parsed.Run(common))
+}
 
-	// Run the command, and print its error.
-	err = parsed.Run(common)
+// endCode prints the error of a command and returns the exit code. An exitError has been told already.
+func (t *Terminal) endCode(ctx context.Context, err error) (code int) {
 	var exit *exitError
 	if errors.As(err, &exit) {
 		return exit.code

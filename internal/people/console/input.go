@@ -155,12 +155,12 @@ func decompress(r io.Reader, maxBytes int64) (io.Reader, error) {
 	if maxBytes >= unlimited {
 		maxFactor = 0 // any
 	}
-	in, isCompressed, err := zipped.Open(r, maxFactor)
+	plain, isCompressed, err := zipped.Open(r, maxFactor)
 	message := "it has more than "
 	if isCompressed {
 		message = "it decompresses to more than "
 	}
-	return &boundedReader{in, maxBytes, message + config.FormatBytes(float64(maxBytes))}, err
+	return &boundedReader{plain, maxBytes, message + config.FormatBytes(float64(maxBytes))}, err
 }
 
 // boundedReader is a reader that fails after a number of bytes.

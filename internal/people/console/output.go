@@ -17,8 +17,8 @@ import (
 	"golang.org/x/term"
 )
 
-// ReplaceFile writes a file with a new content. It writes it to a temporary file in the same folder and renames that, so
-// that an error leaves the old file. A file whose name ends with .gz is compressed. A device or a pipe is written to
+// ReplaceFile writes a file with a new content. The content goes to a temporary file in the same folder, which is then renamed, so that an
+// error leaves the old file. A file whose name ends with .gz is compressed. A device or a pipe is written to
 // directly. Errors: bad_input if no file can be there, and those of write.
 func ReplaceFile(name string, mode os.FileMode, write func(io.Writer) error) error {
 	// A device or a pipe.
@@ -35,23 +35,23 @@ func ReplaceFile(name string, mode os.FileMode, write func(io.Writer) error) err
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		if pathError := (*os.PathError)(nil); errors.As(err, &pathError) {
-			pathError.Path = name
+			pathError.Path = name // changes err, too
 		}
 		return fault.Wrap(fault.BadInput, err)
 	}
 
 	// Write the content, compressed or not.
-	out := bufio.NewWriterSize(f, 1<<20)
+	buffered := bufio.NewWriterSize(f, 1<<20)
 	if strings.EqualFold(filepath.Ext(name), Zipped) {
-		compressor := gzip.NewWriter(out)
+		compressor := gzip.NewWriter(buffered)
 		err = errors.Join(write(compressor), compressor.Close())
 	} else {
-		err = write(out)
+		err = write(buffered)
 	}
 
 	// Rename the file once it is on the disk, or remove it after an error.
 	if err == nil {
-		err = errors.Join(out.Flush(), f.Sync())
+		err = errors.Join(buffered.Flush(), f.Sync())
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(temporary, name)

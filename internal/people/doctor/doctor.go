@@ -250,7 +250,7 @@ func checkLanes(ctx context.Context, b interface {
 	CheckLane(ctx context.Context, lane int) (nobody bool, err error)
 }) Finding {
 	for lane := range wire.Lanes {
-		_, err := b.CheckLane(ctx, lane)
+		_, err := b.CheckLane(ctx, lane) // whether other lanes are served does not matter: all are looked at
 		for looks := 1; err != nil && looks < 3 && ctx.Err() == nil; looks++ {
 			select {
 			case <-ctx.Done():

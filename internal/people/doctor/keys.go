@@ -31,8 +31,8 @@ func listenToWorkers(ctx context.Context, nc *nats.Conn, duration time.Duration)
 	if err != nil {
 		return func() ([]message.Here, error) { return nil, err }
 	}
-	if err = sub.SetPendingLimits(maxPending, -1); err == nil {
-		err = nc.FlushTimeout(duration)
+	if err = sub.SetPendingLimits(maxPending, -1); err == nil { // −1: any number of bytes
+		err = nc.FlushTimeout(duration) // from then on the server sends the messages; the returned function takes them
 	}
 	return func() ([]message.Here, error) {
 		defer sub.Unsubscribe()
@@ -44,7 +44,7 @@ func listenToWorkers(ctx context.Context, nc *nats.Conn, duration time.Duration)
 		workers := map[string]message.Here{} // by process
 		for {
 			m, err := sub.NextMsgWithContext(ctx)
-			if err != nil {
+			if err != nil { // the time is over
 				return presentWorkers(workers), nil
 			}
 			var here message.Here

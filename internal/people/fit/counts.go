@@ -118,8 +118,8 @@ func (f *fitting) setAddedCounts(ctx context.Context, m *factorgraph.Model) erro
 	return nil
 }
 
-// addPriorCounts adds the counts of the prior: those that one case without observations is expected to have under it,
-// times its size.
+// addPriorCounts adds the counts of the prior: the counts that one case without observations is expected to have in the prior's network,
+// times the prior's size.
 func (f *fitting) addPriorCounts(ctx context.Context, network string) error {
 	if Network(f.Prior.Model) != network {
 		return fault.New(fault.BadInput, "the prior is a network with other variables, values or parents than the model, or in another order")
@@ -136,7 +136,8 @@ func (f *fitting) addPriorCounts(ctx context.Context, network string) error {
 		c.normalise(c.data)
 	}
 
-	// Count one case without observations that has the size as its weight.
+	// Count one case without observations that has the size as its weight. A query of cases has at least one variable: the first one, which
+	// the case does not observe.
 	emptyCase := &Data{variables: []int{0}, distinct: []weightedCase{{weight: f.Prior.Size}}}
 	prior := &fitting{Options: f.Options, pipeline: f.pipeline, request: f.request, model: model, cpts: cpts}
 	counts, _, err := prior.countCases(ctx, "prior", emptyCase, func(float64) {})

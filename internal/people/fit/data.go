@@ -72,7 +72,7 @@ func Read(ctx context.Context, in *cases.Reader) (*Data, error) {
 
 	// Something must be left to learn from.
 	switch {
-	case data.Rows == 0 && data.SkippedRows > 0:
+	case data.Rows == 0 && data.SkippedRows > 0: // so RowErrors has one
 		return nil, fault.New(fault.CodeOf(data.RowErrors[0]), "none of %d rows is a case: %w", data.SkippedRows, data.RowErrors[0])
 	case data.Rows == 0:
 		return nil, fault.New(fault.BadInput, "there is no case: a row after the header is needed")

@@ -66,14 +66,32 @@ func (f *fitting) countCases(ctx context.Context, name string, data *Data, progr
 	request := f.request
 	request.Model = base.Model
 
-	// Have the parts answered; the first that fails cancels the others.
+	parts := data.cutIntoParts()
+	f.answerParts(ctx, request, name, data, parts, progress)
+
+	// The gradient of the whole likelihood gives the counts.
+	gradient, step, err := sumAnswers(parts)
+	if err != nil {
+		return nil, step, err
+	}
+	counts := make([][]float64, len(f.cpts))
+	for k, c := range f.cpts {
+		counts[k] = c.expectedCounts(gradient[c.factor])
+	}
+	return counts, step, nil
+}
+
+// answerParts has each part answered by a job, and sets its answer or its error. The first part that fails cancels the others. progress is
+// called by one goroutine at a time.
+func (f *fitting) answerParts(
+	ctx context.Context, request wire.Request, name string, data *Data, parts []jobPart, progress func(doneWeight float64),
+) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	parts := data.cutIntoParts()
 	slots := make(chan struct{}, maxConcurrentJobs)
 	var group sync.WaitGroup
 	var progressLock sync.Mutex
-	doneWeight := 0.0
+	doneWeight := 0.0 // under progressLock
 	for k := range parts {
 		part := &parts[k]
 		select {
@@ -98,17 +116,6 @@ func (f *fitting) countCases(ctx context.Context, name string, data *Data, progr
 		})
 	}
 	group.Wait()
-
-	// The gradient of the whole likelihood gives the counts.
-	gradient, step, err := sumAnswers(parts)
-	if err != nil {
-		return nil, step, err
-	}
-	counts := make([][]float64, len(f.cpts))
-	for k, c := range f.cpts {
-		counts[k] = c.expectedCounts(gradient[c.factor])
-	}
-	return counts, step, nil
 }
 
 // askJob has one query answered. The job's id is that of the request with name at the end.
@@ -136,7 +143,7 @@ func (d *Data) cutIntoParts() (parts []jobPart) {
 // give the same bits. An error of a job goes before the cancellations that it causes.
 func sumAnswers(parts []jobPart) (gradients [][]float64, step Step, err error) {
 	// An error that is no cancellation is the reason for the others.
-	step.Exact = true
+	step.Exact = true // until an answer is an estimate
 	for _, p := range parts {
 		if p.err != nil && fault.CodeOf(p.err) != fault.CodeOf(context.Canceled) {
 			return nil, step, p.err

@@ -111,7 +111,7 @@ func Run(
 	ctx context.Context, pipeline cases.Pipeline, request wire.Request, m *factorgraph.Model, data *Data, options Options,
 ) (*factorgraph.Model, Report, error) {
 	// Find the tables, make their rows sum to 1, and add what is counted besides the cases.
-	normalised, _ := m.Normalised()
+	normalised, _ := m.Normalised() // whether rows were changed does not matter
 	model, cpts, fixed, err := conditionalTables(normalised)
 	if err != nil {
 		return nil, Report{}, err
@@ -183,12 +183,12 @@ func (f *fitting) heldOutLikelihood(ctx context.Context) (*HeldOut, error) {
 	return &HeldOut{Ln: step.Ln, Exact: step.Exact}, nil
 }
 
-// runStart runs EM from one start until it has converged or has no iterations left. It begins anew, or with the state
-// of an interrupted run.
+// runStart runs EM from one start until it has converged or has no iterations left. It begins anew, or with the state of an interrupted
+// run. f.cpts has the tables of the model that jobs get; f.state.Tables keeps those that the next iteration begins with.
 func (f *fitting) runStart(ctx context.Context) error {
 	state := &f.state
 	if state.Tables == nil {
-		f.beginStart()
+		f.beginStart() // sets state.Tables
 	}
 	for {
 		// The E step: its likelihood is that of the tables that the iteration begins with.
@@ -202,7 +202,7 @@ func (f *fitting) runStart(ctx context.Context) error {
 		}
 
 		// What the iteration before has gained.
-		gain := math.Inf(1)
+		gain := math.Inf(1) // of the first iteration, and of the first after a perturbation, which may lose
 		if state.Last != nil {
 			gain = step.Objective - *state.Last
 		}
@@ -211,7 +211,8 @@ func (f *fitting) runStart(ctx context.Context) error {
 				"iteration %d lowers the likelihood by %.3g nats, from %.12g", step.Iteration, -gain, *state.Last)
 		}
 
-		// Perturb the tables once after convergence if EM cannot leave them, end the start, or take the M step.
+		// After convergence perturb the tables, once, if EM cannot leave them; else end the start, or take the M step, which changes
+		// f.cpts. The end before the perturbation is kept, as the one after it may be worse.
 		hasConverged := gain <= f.Tolerance*(1+math.Abs(step.Objective))
 		isLast := step.Iteration >= f.Iterations
 		if hasConverged && !state.Perturbed && !isLast && f.perturbAlike(step.Iteration) {

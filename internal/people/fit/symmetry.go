@@ -16,8 +16,8 @@ const (
 	perturbation   = 0.25 // largest relative change of an entry, before its row is normalised
 )
 
-// perturbAlike perturbs the tables of the children of those unobserved variables that have states which EM cannot tell
-// apart, and reports whether there are such variables. after is the iteration that has just ended; -1 if EM begins.
+// perturbAlike looks for unobserved variables with states that EM cannot tell apart, perturbs the tables of their children, and reports
+// whether there are such variables. after is the iteration that has just ended; -1 if EM begins.
 func (f *fitting) perturbAlike(after int) bool {
 	tolerance := startTolerance
 	if after >= 0 {

@@ -29,32 +29,9 @@ const rowSlack = 1e-5
 // of another variable: one over whose values its rows sum to 1. Factors in other forms than tables stay as they are;
 // fixed is their number.
 func conditionalTables(m *factorgraph.Model) (model *factorgraph.Model, cpts []cpt, fixed int, err error) {
-	// Copy the tables, and find the variables that each can be of: those over whose values its rows sum to 1. The last one of its scope
-	// comes first, as it is the likeliest.
-	copied := *m
-	copied.Factors = slices.Clone(m.Factors)
-	candidates := make([][]int, len(m.Factors)) // variables, by factor
-	for f := range copied.Factors {
-		t, ok := copied.Factors[f].Table.(*tensor.Dense)
-		if !ok {
-			fixed++
-			continue
-		}
-		t = &tensor.Dense{Shape: t.Shape, Data: slices.Clone(t.Data)}
-		copied.Factors[f].Table = t
-		for mode := len(t.Shape) - 1; mode >= 0; mode-- {
-			if (cpt{data: t.Data, values: t.Shape[mode], stride: stride(t.Shape, mode)}).sumsToOne() {
-				candidates[f] = append(candidates[f], m.Factors[f].Scope[mode])
-			}
-		}
-		if wrong := m.WrongRow(); candidates[f] == nil && wrong != "" {
-			return nil, nil, 0, fault.New(fault.BadInput, "%s: only Bayesian networks whose rows sum to 1 are fitted", wrong)
-		}
-		if candidates[f] == nil {
-			return nil, nil, 0, fault.New(fault.BadInput,
-				"factor %d is no conditional probability table: over no variable of its scope do its rows sum to 1, "+
-					"and only Bayesian networks are fitted", f)
-		}
+	copied, candidates, fixed, err := copyTables(m)
+	if err != nil {
+		return nil, nil, 0, err
 	}
 
 	// Match the tables with their candidates, so that each has a variable that no other has.
@@ -78,7 +55,40 @@ func conditionalTables(m *factorgraph.Model) (model *factorgraph.Model, cpts []c
 	if len(cpts) == 0 {
 		return nil, nil, 0, fault.New(fault.BadInput, "the model has no conditional probability table to fit")
 	}
-	return &copied, cpts, fixed, nil
+	return copied, cpts, fixed, nil
+}
+
+// copyTables returns a copy of a model with its own tables, and for each of its factors the variables that it can be the table of: those
+// over whose values its rows sum to 1. The last variable of a scope comes first, as it is the likeliest. A factor in another form than a
+// table has none; fixed is the number of these factors. A table that has none is an error.
+func copyTables(m *factorgraph.Model) (copied *factorgraph.Model, candidates [][]int, fixed int, err error) {
+	copied = new(factorgraph.Model)
+	*copied = *m
+	copied.Factors = slices.Clone(m.Factors)
+	candidates = make([][]int, len(m.Factors))
+	for f := range copied.Factors {
+		t, ok := copied.Factors[f].Table.(*tensor.Dense)
+		if !ok {
+			fixed++
+			continue
+		}
+		t = &tensor.Dense{Shape: t.Shape, Data: slices.Clone(t.Data)}
+		copied.Factors[f].Table = t
+		for mode := len(t.Shape) - 1; mode >= 0; mode-- {
+			if (cpt{data: t.Data, values: t.Shape[mode], stride: stride(t.Shape, mode)}).sumsToOne() {
+				candidates[f] = append(candidates[f], m.Factors[f].Scope[mode])
+			}
+		}
+		if wrong := m.WrongRow(); candidates[f] == nil && wrong != "" {
+			return nil, nil, 0, fault.New(fault.BadInput, "%s: only Bayesian networks whose rows sum to 1 are fitted", wrong)
+		}
+		if candidates[f] == nil {
+			return nil, nil, 0, fault.New(fault.BadInput,
+				"factor %d is no conditional probability table: over no variable of its scope do its rows sum to 1, "+
+					"and only Bayesian networks are fitted", f)
+		}
+	}
+	return copied, candidates, fixed, nil
 }
 
 // assignVariable assigns to table f one of its candidates and reports whether it could: it looks for an augmenting path of the bipartite
@@ -117,7 +127,7 @@ func (c cpt) forEachRow(visit func(first int)) {
 	}
 }
 
-// sumsToOne reports whether the entries are at least 0 and every row sums to 1, up to rowSlack.
+// sumsToOne reports whether the entries are at least 0 and every row sums to 1, up to rowSlack or the rounding of a file.
 func (c cpt) sumsToOne() bool {
 	isStochastic := true
 	c.forEachRow(func(first int) {
@@ -127,7 +137,7 @@ func (c cpt) sumsToOne() bool {
 			isStochastic = isStochastic && p >= 0
 			sum += p
 		}
-		isStochastic = isStochastic && math.Abs(sum-1) <= max(rowSlack, 1e-6*float64(c.values))
+		isStochastic = isStochastic && math.Abs(sum-1) <= max(rowSlack, 1e-6*float64(c.values)) // files have six digits of each entry
 	})
 	return isStochastic
 }

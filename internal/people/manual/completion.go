@@ -27,7 +27,8 @@ func Completion(app *kong.Application, shell string) (string, error) {
 	return "", fault.New(fault.BadInput, "no completion for %q: there is %s", shell, strings.Join(Shells, ", "))
 }
 
-// bashScript returns the completion for bash: a function that looks at the words before the cursor.
+// bashScript returns the completion for bash: a function that looks at the words before the cursor. Its tables are branches of case
+// statements, which bashTemplate has places for.
 func bashScript(app *kong.Application) string {
 	// The first words, and after each the words that may come second.
 	var names, nextWords, commandFlags, flagValues strings.Builder
@@ -45,21 +46,11 @@ func bashScript(app *kong.Application) string {
 		}
 	}
 
-	// For each command its flags, and for each flag with a value the values that it allows, or else files.
 	for _, command := range commands(app) {
 		words := commandWords(command)
-		var flagNames []string
-		for _, flag := range slices.Concat(app.Flags, visibleFlags(command)) {
-			flagNames = append(flagNames, spellings(flag)...)
-			if allowed := choices(flag.Value); allowed != nil {
-				fmt.Fprintf(&flagValues, "    %s) values=\"%s\" ;;\n", shellQuote(words+" --"+flag.Name), strings.Join(allowed, " "))
-			} else if !flag.IsBool() {
-				for _, spelling := range spellings(flag) {
-					fmt.Fprintf(&flagValues, "    %s) files=1 ;;\n", shellQuote(words+" "+spelling))
-				}
-			}
-		}
-		fmt.Fprintf(&commandFlags, "    %s) flags=\"%s\" ;;\n", shellQuote(words), strings.Join(flagNames, " "))
+		names, values := flagBranches(words, slices.Concat(app.Flags, visibleFlags(command)))
+		flagValues.WriteString(values)
+		fmt.Fprintf(&commandFlags, "    %s) flags=\"%s\" ;;\n", shellQuote(words), strings.Join(names, " "))
 
 		// Its first argument may have a list of values.
 		if len(command.Positional) > 0 {
@@ -73,6 +64,23 @@ func bashScript(app *kong.Application) string {
 		"NAME", app.Name, "FIRST", strings.TrimSpace(names.String()), "NESTED", nextWords.String(), "FLAGS", commandFlags.String(),
 		"VALUES", flagValues.String(),
 	).Replace(bashTemplate)
+}
+
+// flagBranches returns the names of flags of the command with these words, and a branch for each flag that takes a value: with the
+// values that it allows, or else for files.
+func flagBranches(words string, flags []*kong.Flag) (names []string, branches string) {
+	var b strings.Builder
+	for _, flag := range flags {
+		names = append(names, spellings(flag)...)
+		if allowed := choices(flag.Value); allowed != nil {
+			fmt.Fprintf(&b, "    %s) values=\"%s\" ;;\n", shellQuote(words+" --"+flag.Name), strings.Join(allowed, " "))
+		} else if !flag.IsBool() {
+			for _, spelling := range spellings(flag) {
+				fmt.Fprintf(&b, "    %s) files=1 ;;\n", shellQuote(words+" "+spelling))
+			}
+		}
+	}
+	return names, b.String()
 }
 
 // bashTemplate is the script for bash. Words in capitals stand for the program's name and for lists: FIRST for the first words of
@@ -118,7 +126,7 @@ func fishScript(app *kong.Application) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Completion of %s for fish.\n", app.Name)
 
-	// The commands, and the subcommands where their command is written and none of them yet.
+	// The commands; and after a command that has subcommands, these, until one of them is written.
 	for _, node := range app.Children {
 		if node.Hidden {
 			continue
@@ -134,7 +142,7 @@ func fishScript(app *kong.Application) string {
 		}
 	}
 
-	// The flags, where all words of their command are written.
+	// The flags of each command, once all its words are written: one or two.
 	for _, command := range commands(app) {
 		var conditions []string
 		for word := range strings.FieldsSeq(commandWords(command)) {
