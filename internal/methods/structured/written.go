@@ -16,7 +16,7 @@ const roundingsPerLogarithm = 8
 func (m *interactions) writeFit(ctx context.Context, approximation *lowRank, outliers map[[2]int]bool, residual float64) (*Fit, error) {
 	values := len(m.field)
 	f := &Fit{Domains: m.domains, Ln: m.ln.Value(), Field: m.roundedFields(), Lambda: slices.Clone(approximation.lambda)}
-	f.LnError = residual + math.Ldexp(roundingsPerLogarithm*m.lnRoundingSize, -53)
+	f.LnError = residual + math.Ldexp(roundingsPerLogarithm*m.lnRoundingSize, -53) // 2⁻⁵³: one rounding of a float64, relative
 
 	// v_k(i, a) = Σ_p functions[i][p*d+a] · w_k(i, p). The fields lose the squares ½ λ_k v_k², which are in ½ λ_k s_k², too.
 	f.Vectors = make([]float64, len(approximation.lambda)*values)
@@ -61,11 +61,11 @@ func (m *interactions) writeFit(ctx context.Context, approximation *lowRank, out
 
 // roundedFields returns the fields, by value, as float64.
 func (m *interactions) roundedFields() []float64 {
-	out := make([]float64, len(m.field))
-	for x := range out {
-		out[x] = m.field[x].Value()
+	rounded := make([]float64, len(m.field))
+	for x := range rounded {
+		rounded[x] = m.field[x].Value()
 	}
-	return out
+	return rounded
 }
 
 // deviationTable returns the table e^{A − Ã} of a pair of variables p, where A is the interaction of their tables without zeros and Ã its
