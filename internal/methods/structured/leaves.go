@@ -29,11 +29,11 @@ type Leaf struct {
 
 // conditional returns P(f | a, b) = Values(a, b, f) · Weights(f) for all values, f fastest.
 func (l *Leaf) conditional() []float64 {
-	out := slices.Clone(l.Values)
-	for entry := range out {
-		out[entry] *= l.Weights[entry%len(l.Weights)]
+	conditional := slices.Clone(l.Values)
+	for entry := range conditional {
+		conditional[entry] *= l.Weights[entry%len(l.Weights)]
 	}
-	return out
+	return conditional
 }
 
 // check returns an error unless the leaf's neighbours are two increasing variables of the fit, its lists have the right lengths, and for
@@ -54,7 +54,7 @@ func (l *Leaf) check(f *Fit) error {
 			}
 			sum += p
 		}
-		if sum != 0 && !(math.Abs(sum-1) < 1e-9) {
+		if sum != 0 && !(math.Abs(sum-1) < 1e-9) { // chosen: far above roundings
 			return btn.Misfit("probabilities of leaf %d add up to %v", l.Variable, sum)
 		}
 	}
@@ -148,9 +148,10 @@ func (l *leafSets) firstLeaf(scope []int) int {
 	return -1
 }
 
-// sumOutLeaf sums out leaf v of the network: it adds a Leaf with the conditional distribution of v, and the sum as a table of the two other
-// variables of set. tables are all tables with v, at least one. They and set are over variables of the network; domains and number are by
-// variable of the network, as in addTables. It returns false if a weight of the leaf is below 0, or if a sum is not finite.
+// sumOutLeaf sums out leaf v of the network: it adds a Leaf with the conditional distribution of v, and the sum as a table of its
+// neighbours, the two other variables of set. tables are all tables with v, at least one. They and set are over variables of the network;
+// domains and number are by variable of the network, as in addTables. It returns false if a weight of the leaf is below 0, or if a sum is
+// not finite.
 func (m *interactions) sumOutLeaf(v int, set [3]int, weights []float64, tables []Table, domains, number []int) bool {
 	scope := slices.DeleteFunc(slices.Clone(set[:]), func(u int) bool { return u == v })
 	l := Leaf{Variable: v, Neighbours: []int{number[scope[0]], number[scope[1]]}, Weights: weights}
@@ -158,7 +159,7 @@ func (m *interactions) sumOutLeaf(v int, set [3]int, weights []float64, tables [
 	// The product of its tables, over both neighbours and v, v fastest.
 	scope = append(scope, v)
 	for _, t := range tables {
-		entryOf := subsetEntries(domains, scope, t.Scope)
+		entryOf := subsetEntries(domains, scope, t.Scope) // by entry of the product: that of t at the same values
 		if l.Values == nil {
 			l.Values = slices.Repeat([]float64{1}, len(entryOf))
 		}
@@ -246,7 +247,7 @@ func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []in
 
 	if f.StatisticsAreVariables {
 		eliminated, err := restored.eliminateStatistics(ctx)
-		if eliminated == nil && err == nil {
+		if eliminated == nil && err == nil { // nil: a table along the order is too large
 			err = fault.Wrap(fault.OverBudget, errWide)
 		}
 		return eliminated, err
