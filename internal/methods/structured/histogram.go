@@ -332,10 +332,10 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// newDecoder returns a function that sets to to scale · S for the statistics S of a state of all variables, which is given by its key.
-// After the lowest sum of each statistic is subtracted, a key is a number in mixed radix: its digits are the sums less the lowest ones, and
-// the base of each digit is the statistic's span, the number of integers from the lowest sum to the highest.
-func (n *Integers) newDecoder(domains []int, scale int64) func(key int64, to []float64) {
+// newDecoder returns a function that writes scale · S to a list, for the statistics S of a state of all variables, which is given by its
+// key. After the lowest sum of each statistic is subtracted, a key is a number in mixed radix: its digits are the sums less the lowest
+// ones, and the base of each digit is the statistic's span, the number of integers from the lowest sum to the highest.
+func (n *Integers) newDecoder(domains []int, scale int64) func(key int64, statistics []float64) {
 	values := len(n.Field)
 	k := n.statisticCount(values)
 	lowest, span := make([]int64, k), make([]int64, k) // by statistic: of its sum over all variables
@@ -353,14 +353,14 @@ func (n *Integers) newDecoder(domains []int, scale int64) func(key int64, to []f
 		}
 	}
 
-	return func(key int64, to []float64) {
+	return func(key int64, statistics []float64) {
 		stride := int64(1)
 		for c := range k {
 			key -= lowest[c] * stride
 			stride *= span[c]
 		}
 		for c := range k {
-			to[c] = float64(scale*(key%span[c]+lowest[c]) - mean[c])
+			statistics[c] = float64(scale*(key%span[c]+lowest[c]) - mean[c])
 			key /= span[c]
 		}
 	}

@@ -170,7 +170,7 @@ func (n *Integers) keys(domains []int) ([]int64, error) {
 			keys[x] += y * int64(stride)
 		}
 		stride *= span      // a float64, so that it cannot overflow before it is compared
-		if stride > 1<<61 { // a key is below it: |Σ| of an int64 is below 2⁶³
+		if stride > 1<<61 { // chosen: a margin to the 2⁶³ of an int64
 			return nil, btn.Misfit("sums of integers have %.3g values", stride)
 		}
 	}
