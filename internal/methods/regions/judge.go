@@ -288,8 +288,8 @@ func (j *regionsJudge) compareWithFewDraws(own, few *judge.Statement) {
 	// The interval from low to high; Markov's inequality for the mean is a lower bound, too.
 	lower, upper, _ := j.Bounds.Tightest()
 	value, mean := *own.Best.LogZ, *few.Best.LogZ
-	low, high := max(lower.Ln, mean+math.Log(judge.BoundsDelta)), min(upper.Ln, mean+*few.Uncertainty)
-	distance := max(value-low, high-value) // of the farther end
+	low, high := max(lower.Ln, mean+math.Log(judge.BoundsDelta)), min(upper.Ln, mean+*few.Uncertainty) // BoundsDelta: its risk
+	distance := max(value-low, high-value)                                                             // of the farther end
 
 	effective := few.Best.EffectiveSamples
 	hasFewEffective := effective != nil && *effective < policy.LeastEffective
@@ -346,8 +346,28 @@ func (j *regionsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 // Warnings implements judge.Judge. It warns of regions that were left out, and, if best is by regions, of what makes them doubtful. best is
 // the estimate that the answer has, and uncertainty its uncertainty.
 func (j *regionsJudge) Warnings(best *judge.Estimate, uncertainty *float64) (list []string) {
-	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	dropped := int64(0)
+	if dropped := j.countDropped(); dropped > 0 {
+		list = append(list, fmt.Sprintf(
+			"%d regions were left out because their ratio to belief propagation came out at or below 0", dropped))
+	}
+	if best == nil {
+		return list
+	}
+	isByRegions := best.Plan.Rule == btn.LogLinear
+	if isByRegions && uncertainty != nil && *uncertainty > j.Accuracy {
+		if decay, ok := j.decay(best); ok && decay >= slowDecay {
+			list = append(list, fmt.Sprintf("regions do not converge with their size: their last change is %.2g times the one before, "+
+				"so loops of all lengths count, as near a phase transition and beside other phases", decay))
+		}
+	}
+	if j.Propagation == nil {
+		return list
+	}
+	return append(list, propagationWarnings(j.Propagation, isByRegions)...)
+}
+
+// countDropped returns the number of regions of all estimates that were left out, since Z_r was at or below 0.
+func (j *regionsJudge) countDropped() (dropped int64) {
 	for _, e := range j.Estimates {
 		for _, v := range e.Parts {
 			if v.Region != nil {
@@ -355,26 +375,13 @@ func (j *regionsJudge) Warnings(best *judge.Estimate, uncertainty *float64) (lis
 			}
 		}
 	}
-	if dropped > 0 {
-		warn("%d regions were left out because their ratio to belief propagation came out at or below 0", dropped)
-	}
-	if best == nil {
-		return list
-	}
+	return dropped
+}
 
-	isByRegions := best.Plan.Rule == btn.LogLinear
-	if isByRegions && uncertainty != nil && *uncertainty > j.Accuracy {
-		if decay, ok := j.decay(best); ok && decay >= slowDecay {
-			warn("regions do not converge with their size: their last change is %.2g times the one before, so loops of all lengths count, "+
-				"as near a phase transition and beside other phases", decay)
-		}
-	}
-
-	// What belief propagation itself shows.
-	p := j.Propagation
-	if p == nil {
-		return list
-	}
+// propagationWarnings warns of what belief propagation itself shows: of messages that move or contradict each other, if the answer is by
+// regions, and of several fixed points.
+func propagationWarnings(p *query.Propagation, isByRegions bool) (list []string) {
+	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if !p.Converged && isByRegions {
 		warn("belief propagation did not converge (last change %.2g): regions stand on messages that still move", p.Change)
 	}
