@@ -110,7 +110,7 @@ type Model struct {
 	fromBeliefs    *walker        // of chains that begin with beliefs; nil until it is asked for
 	fromModes      []*walker      // of chains that begin at a mode
 	hasSoughtModes bool           // fromModes is complete
-	fromGiven      givenWalkers   // of chains that begin with Path.Given
+	fromGiven      givenWalkers   // of chains that begin with Path.ExtraStarts
 }
 
 // New returns the model of an expression whose entries are at least 0. Errors: unsupported if an entry is below 0, if an index has more
@@ -124,7 +124,7 @@ func New(e *sumproduct.Expression) (*Model, error) {
 		return nil, err
 	}
 	for i, d := range e.Dims {
-		if d > 1<<8 {
+		if d > 1<<8 { // last states have a byte for each index
 			return nil, fault.New(fault.Unsupported, "annealing: index %d has %d values, at most %d", i, d, 1<<8)
 		}
 	}
@@ -188,7 +188,7 @@ func (m *Model) forestSpins(w *walker) *spinModel {
 
 // How HasSeveralBeliefs compares the fixed points of belief propagation: divisionStarts is the number of random starts, divisionPatience
 // the factor by which they run longer than the first run, and divisionDifference the difference of a probability from which they are
-// another mode. Chains from uniform draws decide nothing about modes that they do not reach.
+// another mode. Chains from uniform draws tell nothing about modes that they do not reach.
 // Measured: an attractive grid of 12×12, Δ = 2, lost a quarter of Z, which 4,000 chains did not see. Chosen: two modes that are reached
 // alike are missed by one model of 128.
 const (
@@ -385,36 +385,19 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 	}
 	walkers = slices.Concat(walkers, fromGiven)
 
-	// Carry the chains, start by start.
+	w := &Weights{Top: math.Inf(-1)}
 	hasSeveral := len(walkers) > 1
-	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1)}
-	w.LnContributions = w.Ln
-	if hasSeveral {
-		w.chainLn = make([]float64, len(walkers)*len(w.Ln))
+	keepsStates := marginals || hasSeveral // the weights of chains from several starts depend on their last states
+	chainLn, err := m.runStarts(ctx, walkers, p, from, to, threads, w, keepsStates)
+	if err != nil {
+		return nil, err
 	}
-	for k, start := range walkers {
-		path := p
-		path.Seed ^= streams * uint64(k) // random numbers of its own
-		ln := make([]float64, len(w.Ln))
-		keepsStates := marginals || hasSeveral // the weights of chains from several starts depend on their last states
-		endStates, err := m.runChains(ctx, start, path, from, ln, threads, keepsStates)
-		if err != nil {
-			return nil, err
-		}
-		for c, l := range ln {
-			if hasSeveral {
-				w.chainLn[c*len(walkers)+k] = l + start.lnConstant
-			} else {
-				w.Ln[c] = l + start.lnConstant
-			}
-		}
-		w.endStates = append(w.endStates, endStates...)
-	}
-
-	// Add up the contributions of a component's chains.
-	if hasSeveral {
+	if hasSeveral { // add up the contributions of a component's chains
+		w.Ln, w.chainLn = make([]float64, to-from), chainLn
 		m.recordLnG(w, walkers)
 		w.Ln, w.LnContributions = w.WithFirstStarts(len(walkers))
+	} else { // a component is one chain
+		w.Ln, w.LnContributions = chainLn, chainLn
 	}
 	for _, l := range w.Ln {
 		w.Top = max(w.Top, l)
@@ -423,6 +406,30 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 		m.addShares(w)
 	}
 	return w, nil
+}
+
+// runStarts carries the chains from ≤ c < to from every start, each with a walker and random numbers of its own. It returns their
+// log-weights: with S starts, that of chain c from start k is chainLn[(c−from)·S+k]. With keepsStates it adds their last states to
+// w.endStates.
+func (m *Model) runStarts(
+	ctx context.Context, walkers []*walker, p Path, from, to int64, threads int, w *Weights, keepsStates bool,
+) (chainLn []float64, err error) {
+	starts := len(walkers)
+	chainLn = make([]float64, starts*int(to-from))
+	for k, start := range walkers {
+		path := p
+		path.Seed ^= streams * uint64(k)
+		ln := make([]float64, to-from)
+		endStates, err := m.runChains(ctx, start, path, from, ln, threads, keepsStates)
+		if err != nil {
+			return nil, err
+		}
+		for c, l := range ln {
+			chainLn[c*starts+k] = l + start.lnConstant
+		}
+		w.endStates = append(w.endStates, endStates...)
+	}
+	return chainLn, nil
 }
 
 // streams separates the random numbers of the starts: the seed of start k is Seed XOR k·streams.

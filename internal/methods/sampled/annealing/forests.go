@@ -9,7 +9,6 @@ package annealing
 
 import (
 	"math"
-	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/ising"
 )
@@ -32,49 +31,49 @@ func newForests(s *ising.Model, startOdds []float32, classes [][]int) *spinModel
 	if !areOddsBounded(s, startOdds) {
 		return nil
 	}
-	t := &forests{parentOffsets: make([]int32, s.N), parentCouplings: make([]float32, s.N+GroupSize)}
 	class := make([]int, s.N) // by spin: its forest
 	for c, members := range classes {
 		for _, i := range members {
 			class[i] = c
 		}
 	}
-
-	// Order the spins. A place is a position in order.
-	const noParent = -1
+	f := &forests{parentOffsets: make([]int32, s.N), parentCouplings: make([]float32, s.N+GroupSize)}
+	for place := range f.parentOffsets { // of roots: a row behind those of the spins, which nobody reads
+		f.parentOffsets[place] = int32(s.N * rowBytes)
+	}
 	var order []int
-	parents := slices.Repeat([]int{noParent}, s.N) // by place: the place of the parent
-	isPlaced := make([]bool, s.N)
-	for c, members := range classes {
-		firstPlace := len(order)
-		for _, root := range treeRoots(s, class, members) {
-			order, isPlaced[root] = append(order, root), true
-		}
-		for place := firstPlace; place < len(order); place++ {
-			i := order[place]
-			for k := s.First[i]; k < s.First[i+1]; k++ { // couplings J[k] of spin i to spin To[k]
-				child := int(s.To[k])
-				if class[child] != c || isPlaced[child] { // in another forest, or the parent of i
-					continue
-				}
-				t.parentCouplings[len(order)] = float32(-unit * s.J[k]) // unit: log odds in powers of 2
-				parents[len(order)] = place
-				t.drift += float64(float32(unit * s.J[k])) // sums over forests are relative to 2^{β·drift/2}
-				order, isPlaced[child] = append(order, child), true
-			}
-		}
-		t.forestEnds = append(t.forestEnds, len(order))
+	isPlaced := make([]bool, s.N) // by spin: it is in order
+	for _, members := range classes {
+		order = f.placeForest(s, class, members, order, isPlaced)
 	}
-	for place, parent := range parents {
-		if parent == noParent { // a row behind those of the spins takes the messages of roots, which nobody reads
-			parent = s.N
-		}
-		t.parentOffsets[place] = int32(parent * 4 * GroupSize)
-	}
-
 	l := newOrderedSpins(withoutInnerCouplings(s, class).Reordered(order), reordered(startOdds, order), order)
-	l.forests = t
+	l.forests = f
 	return l
+}
+
+// placeForest appends the spins of a forest, members, to the order of the steps, breadth first from the roots of its trees, with their
+// couplings to their parents. A place is a position in order. class[i] is the forest of spin i. Coupling k, First[i] ≤ k < First[i+1], is
+// one of spin i, to spin To[k] with strength J[k].
+func (f *forests) placeForest(s *ising.Model, class, members, order []int, isPlaced []bool) []int {
+	firstPlace := len(order)
+	for _, root := range treeRoots(s, class, members) {
+		order, isPlaced[root] = append(order, root), true
+	}
+	for place := firstPlace; place < len(order); place++ { // order grows
+		i := order[place]
+		for k := s.First[i]; k < s.First[i+1]; k++ {
+			child := int(s.To[k])
+			if class[child] != class[i] || isPlaced[child] { // in another forest, or the parent of i
+				continue
+			}
+			f.parentCouplings[len(order)] = float32(-unit * s.J[k]) // unit: log odds in powers of 2
+			f.parentOffsets[len(order)] = int32(place * rowBytes)
+			f.drift += float64(float32(unit * s.J[k])) // sums over forests are relative to 2^{β·drift/2}
+			order, isPlaced[child] = append(order, child), true
+		}
+	}
+	f.forestEnds = append(f.forestEnds, len(order))
+	return order
 }
 
 // areOddsBounded reports whether the log odds of every spin are at most maxOdds at any state of its neighbours: the sum of the absolute
@@ -285,22 +284,13 @@ func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 		return
 	}
 	for i := first; i < first+n; i++ {
-		// Draw the spin in every chain, given its parent. t is 2^{βK} with the coupling K to the parent.
+		// Draw the spin in every chain, given its parent.
 		row, parent := b.spins[i*GroupSize:][:GroupSize], b.spins[b.forests.parentOffsets[i]/4:][:GroupSize]
-		t := m.newCouplings[i]
 		var change [GroupSize]float32
 		for c := range row {
 			u := float32(float32(int32(b.nextWord(c)>>1)) * 0x1p-31) // uniform in [0, 1)
-			odds := m.newOdds[i*GroupSize+c]                         // of +1, given the children and other forests
-			m.newOdds[i*GroupSize+c] = 1
-			up, down := float32(odds*t), float32(1) // weights of +1 and −1 next to the parent's +1
-			if parent[c] < 0 {
-				up, down = odds, t
-			}
-			s := float32(-1)
-			if float32(u*float32(up+down)) < up {
-				s = 1
-			}
+			s := drawChild(parent[c], m.newOdds[i*GroupSize+c], m.newCouplings[i], u)
+			m.newOdds[i*GroupSize+c] = 1                             // as it is between sweeps
 			change[c] = float32(newRoot*s) - float32(oldRoot*row[c]) // of √β s
 			row[c] = s
 		}
@@ -313,4 +303,17 @@ func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 			}
 		}
 	}
+}
+
+// drawChild draws a spin ±1, given its parent. odds are those of +1, given its children and the spins of other forests. t is 2^{βK} for the
+// coupling K to the parent. u is uniform in [0, 1).
+func drawChild(parent, odds, t, u float32) float32 {
+	up, down := float32(odds*t), float32(1) // weights of +1 and −1 next to a parent of +1
+	if parent < 0 {
+		up, down = odds, t
+	}
+	if float32(u*float32(up+down)) < up {
+		return 1
+	}
+	return -1
 }
