@@ -88,24 +88,9 @@ func Propagate(ctx context.Context, e *sumproduct.Expression) (*bp.State, error)
 // that are drawn: a message is recomputed if one that it depends on changes by more than follow. If follow is 0, they stay as they are. The
 // error is that of the context. Cost: the tables' entries times their order, and some draws.
 func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow float64) (*Sampler, error) {
-	// Copy the messages of the tables to their indices, one after the other.
 	s := &Sampler{expression: e, tolerance: follow, incidences: make([][]incidence, len(e.Dims))}
-	for t, table := range e.Tables {
-		starts, strides := make([]int, len(table.Scope)), sumproduct.AxisStrides(e.Dims, table.Scope, table.Scope)
-		for k, i := range table.Scope {
-			s.incidences[i] = append(s.incidences[i], incidence{t, k})
-			starts[k] = len(s.messages)
-			s.messages = append(s.messages, state.ToVariable(t, k)...)
-		}
-		s.messageStarts, s.strides = append(s.messageStarts, starts), append(s.strides, strides)
-		s.maxArity = max(s.maxArity, len(table.Scope))
-		maxLn := 0.0
-		for _, x := range table.Data {
-			if x > 0 {
-				maxLn = max(maxLn, math.Abs(floats.Ln(x)))
-			}
-		}
-		s.maxLn = append(s.maxLn, maxLn) // shows which products may leave the range of float64 (conditional.mayUnderflow)
+	for t := range e.Tables {
+		s.addTable(t, state)
 	}
 
 	// Make the conditional distribution of every index, in the sequence of the draws.
@@ -122,6 +107,27 @@ func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow 
 	}
 	s.measureFlops()
 	return s, ctx.Err()
+}
+
+// addTable adds table t of the expression: its incidences with its indices, its messages to them, and its range.
+func (s *Sampler) addTable(t int, state *bp.State) {
+	table := &s.expression.Tables[t]
+	starts := make([]int, len(table.Scope))
+	for k, i := range table.Scope {
+		s.incidences[i] = append(s.incidences[i], incidence{t, k})
+		starts[k] = len(s.messages)
+		s.messages = append(s.messages, state.ToVariable(t, k)...)
+	}
+	s.messageStarts = append(s.messageStarts, starts)
+	s.strides = append(s.strides, sumproduct.AxisStrides(s.expression.Dims, table.Scope, table.Scope))
+	s.maxArity = max(s.maxArity, len(table.Scope))
+	maxLn := 0.0
+	for _, x := range table.Data {
+		if x > 0 {
+			maxLn = max(maxLn, math.Abs(floats.Ln(x)))
+		}
+	}
+	s.maxLn = append(s.maxLn, maxLn) // shows which products may leave the range of float64 (conditional.mayUnderflow)
 }
 
 // maxUpdates returns how many updates of messages belief propagation may do before the first draw.
@@ -146,7 +152,7 @@ func WorkDone(e *sumproduct.Expression, state *bp.State) float64 {
 // tableFlops returns the work of New, flops.
 func tableFlops(e *sumproduct.Expression) (work float64) {
 	for _, t := range e.Tables {
-		work += 10 * float64(len(t.Scope)*len(t.Scope)) * float64(len(t.Data))
+		work += 10 * float64(len(t.Scope)*len(t.Scope)) * float64(len(t.Data)) // 10 for an entry, an axis and an index: an estimate
 	}
 	return work
 }
@@ -294,7 +300,7 @@ func (s *Sampler) wholeTable(in incidence) slicedTable {
 // their messages to the table. Index i is drawn at position[i]. The result is divided by its largest entry unless that is 0. An incidence
 // is a table and the position k of an index in its scope.
 func (s *Sampler) sumLaterIndices(state *bp.State, in incidence, position []int) (sliced slicedTable) {
-	// Lay out the new table: the incidence's index first, with stride 1.
+	// Lay out the new table: the incidence's index with stride 1, then those drawn before it.
 	t := s.expression.Tables[in.table]
 	sliced.ownStride = 1
 	size := s.expression.Dims[t.Scope[in.k]]   // of the new table
@@ -303,7 +309,7 @@ func (s *Sampler) sumLaterIndices(state *bp.State, in incidence, position []int)
 	strides[in.k] = 1
 	for k := len(t.Scope) - 1; k >= 0; k-- {
 		switch j := t.Scope[k]; {
-		case k == in.k:
+		case k == in.k: // laid out already
 		case position[j] < position[t.Scope[in.k]]:
 			sliced.scope, sliced.strides = append(sliced.scope, j), append(sliced.strides, size)
 			strides[k] = size
@@ -346,7 +352,7 @@ const measuredDraws = 4
 func (s *Sampler) measureFlops() {
 	d, x := s.NewDrawer(policy.BeliefsDefence), make([]int, len(s.expression.Dims))
 	for c := range uint64(measuredDraws) {
-		d.Draw(rand.New(rand.NewPCG(c, 0x62656c)), x)
+		d.Draw(rand.New(rand.NewPCG(c, 0x62656c)), x) // "bel": a stream that nothing else has
 	}
 	s.flops = d.work / measuredDraws
 }

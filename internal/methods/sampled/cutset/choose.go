@@ -16,8 +16,8 @@ import (
 // of all products have more than maxWork indices together. Cost: that number, and the number of indices times the size of the cut-set.
 // Source: Bidyuk and Dechter, On finding minimal w-cutset problem, 2004.
 func Choose(h contractionorder.Hypergraph, order []int, entries float64, maxWork int) (newOrder []int, rest int, ok bool) {
-	var scopes [][]int // the indices of every product
-	remaining := maxWork
+	var scopes [][]int   // the indices of every product
+	remaining := maxWork // indices of scopes
 	// The walk visits the steps of the order, until the function returns false. Its error is that of a context, which does not end here.
 	_ = contractionorder.WalkPlainly(context.Background(), h, order, func(s *contractionorder.Step) bool {
 		scopes = append(scopes, slices.Concat(s.Sum, s.Out))
