@@ -35,11 +35,11 @@ func (j *sampleJudge) Samples(e *judge.Estimate, n int, seed uint64) (samples ju
 		for end < len(states) && states[end].bundle == bundle {
 			end++
 		}
-		// The numbers of the random streams count down, apart from those that the parts have used.
-		drawn := drawState(states[begin:end], rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(bundle))))
-		samples.Values = append(samples.Values, drawn.values)
-		samples.Weights = append(samples.Weights, drawn.lnWeight)
-		top = max(top, drawn.lnWeight)
+		// The numbers of the random streams count down, so that they are not those that the parts have used.
+		state := drawState(states[begin:end], rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(bundle))))
+		samples.Values = append(samples.Values, state.values)
+		samples.Weights = append(samples.Weights, state.lnWeight) // logarithms for now
+		top = max(top, state.lnWeight)
 		begin = end
 	}
 
@@ -99,15 +99,15 @@ func drawState(states []partState, r *rand.Rand) partState {
 		total += math.Exp(state.lnWeight - top)
 	}
 	remaining := r.Float64() * total
-	drawn := states[len(states)-1]
+	chosen := states[len(states)-1] // if rounding leaves a remainder behind the last weight
 	for _, state := range states {
 		weight := math.Exp(state.lnWeight - top)
 		if remaining < weight {
-			drawn = state
+			chosen = state
 			break
 		}
 		remaining -= weight
 	}
-	drawn.lnWeight = top + math.Log(total)
-	return drawn
+	chosen.lnWeight = top + math.Log(total)
+	return chosen
 }

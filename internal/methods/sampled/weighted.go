@@ -78,7 +78,7 @@ func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn
 		return nil, nil
 	}
 	key := fmt.Sprintf("%s samples=%d", j.GrowthKey("weighted, bounds of "+prepared.Shape(), ask.Marginals), ask.Samples)
-	plan, hit, err := j.RememberComplete(ctx, key, terms.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
+	plan, cacheState, err := j.RememberComplete(ctx, key, terms.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
 		planning, cancel := proposal.PlanningContext(computing, 1) // 1: all of the time that remains for planning
 		defer cancel()
 		sampler, isComplete, err := Pilot(planning, model, j.Settings)
@@ -98,5 +98,5 @@ func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn
 	if err != nil {
 		return nil, err
 	}
-	return proposal.NewApproximateAssignment(plan, hit, terms.Terms()), nil
+	return proposal.NewApproximateAssignment(plan, cacheState, terms.Terms()), nil
 }

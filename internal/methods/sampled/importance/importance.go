@@ -147,16 +147,9 @@ func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads
 		return nil, err
 	}
 
-	// No weight exceeds the bound.
-	lnBound := p.LnLargestWeight()
-	for c, l := range w.Ln {
-		if math.IsNaN(l) || l > lnBound+roundingAllowance*(1+math.Abs(lnBound)) {
-			return nil, fault.New(fault.Internal, "importance: draw %d weighs e^%v, at most e^%v is possible", from+int64(c), l, lnBound)
-		}
-		w.Ln[c] = min(l, lnBound)
-		w.Top = max(w.Top, w.Ln[c])
+	if err := w.cutToBound(p.LnLargestWeight(), from); err != nil {
+		return nil, err
 	}
-
 	switch {
 	case marginals && p.program != nil:
 		w.Share, w.Squares = run.sums.total.share, run.sums.total.squares
@@ -164,6 +157,19 @@ func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads
 		w.addShares(p.expression.Dims, run.states)
 	}
 	return w, nil
+}
+
+// cutToBound cuts the weights that rounding has lifted above the bound, and sets Top. The error is internal if a weight is above the bound
+// by more. from is the number of the first draw.
+func (w *Weights) cutToBound(lnBound float64, from int64) error {
+	for c, l := range w.Ln {
+		if math.IsNaN(l) || l > lnBound+roundingAllowance*(1+math.Abs(lnBound)) {
+			return fault.New(fault.Internal, "importance: draw %d weighs e^%v, at most e^%v is possible", from+int64(c), l, lnBound)
+		}
+		w.Ln[c] = min(l, lnBound)
+		w.Top = max(w.Top, w.Ln[c])
+	}
+	return nil
 }
 
 // run has the results of a Run. Blocks of draws write to different parts of it.
@@ -235,27 +241,40 @@ func (p *Proposal) LnWeights(ctx context.Context, states [][]int) ([]float64, er
 			return nil, err
 		}
 		copy(s.state, state)
-		ln[c] = math.Inf(-1)
-		if p.program == nil && math.IsInf(p.bound.LnProduct(s.state, p.expression), -1) {
-			continue // ψ is 0, and the densities need not be defined
+		var err error
+		if p.program != nil {
+			ln[c], err = p.lnSliceWeight(ctx, rand.New(rand.NewPCG(uint64(c), 0)), s)
+		} else {
+			ln[c] = p.lnStateWeight(s)
 		}
-		switch {
-		case p.program != nil:
-			lnDensity := p.bound.LnDensityLast(s.state, p.firstDrawn)
-			lnSlice, err := s.space.LnSlice(ctx, rand.New(rand.NewPCG(uint64(c), 0)), s.state, nil) // nil: no shares are wanted
-			if err != nil {
-				return nil, err
-			}
-			if !math.IsInf(lnSlice, -1) {
-				ln[c] = lnSlice - lnDensity
-			}
-		case p.newDrawer != nil:
-			ln[c] = p.lnWeight(s.state, s.drawer.LnDensity(s.state), p.bound.LnDensity(s.state))
-		default:
-			ln[c] = p.bound.LnProduct(s.state, p.expression) - p.bound.LnDensity(s.state)
+		if err != nil {
+			return nil, err
 		}
 	}
 	return ln, nil
+}
+
+// lnSliceWeight returns ln of the weight of the slice that contains the state s.state: its sum over the density of its drawn values. r is
+// not used, since no shares are wanted.
+func (p *Proposal) lnSliceWeight(ctx context.Context, r *rand.Rand, s *scratch) (float64, error) {
+	lnDensity := p.bound.LnDensityLast(s.state, p.firstDrawn)
+	lnSlice, err := s.space.LnSlice(ctx, r, s.state, nil) // nil: no shares
+	if err != nil || math.IsInf(lnSlice, -1) {            // a slice whose sum is 0 has weight 0
+		return math.Inf(-1), err
+	}
+	return lnSlice - lnDensity, nil
+}
+
+// lnStateWeight returns ln of the weight ψ/q of the state s.state. If ψ is 0, the densities need not be defined.
+func (p *Proposal) lnStateWeight(s *scratch) float64 {
+	lnProduct := p.bound.LnProduct(s.state, p.expression)
+	switch {
+	case math.IsInf(lnProduct, -1):
+		return lnProduct
+	case p.newDrawer != nil:
+		return p.lnWeight(s.state, s.drawer.LnDensity(s.state), p.bound.LnDensity(s.state))
+	}
+	return lnProduct - p.bound.LnDensity(s.state) // only mini-buckets
 }
 
 // scratch is the memory of a goroutine.
