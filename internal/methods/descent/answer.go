@@ -246,7 +246,7 @@ func (p *Prepared) Draw(
 		return nil, err
 	}
 	variables := len(p.net.Variables)
-	drawn := &btn.Drawn{Values: make([]int, n*variables)}
+	result := &btn.Drawn{Values: make([]int, n*variables)}
 	termValues := make([]int, len(p.simplified.Dims))
 	indexValues := make([]int, len(p.expression.Dims))
 	for s := o.From; s < o.To; s++ {
@@ -259,10 +259,10 @@ func (p *Prepared) Draw(
 			continue
 		}
 		z := scaled.FromLog(ln)
-		drawn.Weight = drawn.Weight.Add(z)
+		result.Weight = result.Weight.Add(z)
 
 		// Replace draws of the slices before by draws of this one.
-		share := z.Div(drawn.Weight).Float64()
+		share := z.Div(result.Weight).Float64()
 		for k := range n {
 			if k&63 == 0 && ctx.Err() != nil { // now and then
 				return nil, ctx.Err()
@@ -272,11 +272,11 @@ func (p *Prepared) Draw(
 				continue // the draw stays that of a slice before
 			}
 			r.Draw(rng, termValues)
-			copy(drawn.Values[k*variables:], p.assignment(termValues, indexValues))
+			copy(result.Values[k*variables:], p.assignment(termValues, indexValues))
 		}
 	}
-	if drawn.Weight.IsZero() {
+	if result.Weight.IsZero() {
 		return nil, nil
 	}
-	return drawn, nil
+	return result, nil
 }

@@ -114,8 +114,8 @@ func (j *regionsJudge) MakeStatement() judge.Statement {
 
 	// Compare with smaller sizes and with regions of other kinds.
 	distance := 0.0 // the largest in ln Z from regions of another kind
-	for _, other := range j.tracks.LastOfOtherTracks(best) {
-		distance = max(distance, math.Abs(*other.LogZ-*best.LogZ))
+	for _, last := range j.tracks.LastOfOtherTracks(best) {
+		distance = max(distance, math.Abs(*last.LogZ-*best.LogZ))
 	}
 	uncertainty, hasMoved := j.expectedChange(best) // hasMoved: there are two sizes
 	statement.MaySettle = hasMoved
@@ -314,15 +314,15 @@ func (j *regionsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 		return m
 	}
 	var earlier [][][]float64 // marginals of smaller sizes
-	for _, other := range j.Estimates {
-		if other == e {
+	for _, smaller := range j.Estimates {
+		if smaller == e {
 			break
 		}
-		isByRegions := other.LogZ != nil && other.Plan.Rule == btn.LogLinear
-		if !isByRegions || other.Regions == e.Regions {
+		isByRegions := smaller.LogZ != nil && smaller.Plan.Rule == btn.LogLinear
+		if !isByRegions || smaller.Regions == e.Regions {
 			continue
 		}
-		if p, _ := j.SumMarginals(other); p != nil {
+		if p, _ := j.SumMarginals(smaller); p != nil {
 			earlier = append(earlier, p)
 		}
 	}

@@ -179,10 +179,10 @@ func (f *form) addJoint(ctx context.Context, nodes []node, j contraction.Contrac
 
 // collectMarginals copies the shares of a sum to the marginals of the network's variables. A share is z with one variable fixed to one
 // value. Shares are by value of the fit's variables, then of its leaves, the variables that were summed out.
-func (f *form) collectMarginals(s *sum, to *contraction.Collected) {
+func (f *form) collectMarginals(s *sum, marginals *contraction.Collected) {
 	copyShares := func(v, firstShare, d int) { // of variable v of the network, of d values
 		for x := range d {
-			to.At[to.Offset[v]+x] = s.inUnits(s.shares[firstShare+x])
+			marginals.At[marginals.Offset[v]+x] = s.inUnits(s.shares[firstShare+x])
 		}
 	}
 	for u, v := range f.variables {
@@ -349,7 +349,7 @@ func (e *evaluator) nodeFlops(hasMarginals bool) float64 {
 // component is computed twice: as a plain number without such statistics, which bounds its size, and as a complex number with their phases.
 // The total z is in units of e^ln · 2^exp. addComponent may raise the unit e^lnUnit of the sum, so unit, which converts to it, is computed
 // afterwards.
-func (w *nodeWorker) addNode(n node, to *sum) {
+func (w *nodeWorker) addNode(n node, nodeSum *sum) {
 	e := w.evaluator
 	ln := e.fillWeights(n, w.plain) + e.lnWeight(n)
 	for x, allowed := range w.isAllowed {
@@ -357,35 +357,35 @@ func (w *nodeWorker) addNode(n node, to *sum) {
 			w.plain.weights[x] = 0
 		}
 	}
-	to.flops += w.flops
+	nodeSum.flops += w.flops
 	z, exp := w.plain.computeTotal()
 	if z == 0 {
 		return
 	}
 	if w.phase != nil {
-		w.addPhases(n, ln, z, exp, to)
+		w.addPhases(n, ln, z, exp, nodeSum)
 		return
 	}
-	addComponent(to, w.plain, ln, z, exp, w.hasMarginals, func(x plain) float64 { return float64(x) })
-	unit := math.Exp(ln + float64(exp)*math.Ln2 - to.lnUnit)
-	to.withoutPhases += unit * float64(z)
-	to.roundings += unit * float64(z) * (unitRoundings(ln, exp) + e.roundingsOfProduct(len(w.plain.freeSums), e.program.roundings))
+	addComponent(nodeSum, w.plain, ln, z, exp, w.hasMarginals, func(x plain) float64 { return float64(x) })
+	unit := math.Exp(ln + float64(exp)*math.Ln2 - nodeSum.lnUnit)
+	nodeSum.withoutPhases += unit * float64(z)
+	nodeSum.roundings += unit * float64(z) * (unitRoundings(ln, exp) + e.roundingsOfProduct(len(w.plain.freeSums), e.program.roundings))
 }
 
 // addPhases adds the component of a node with its phases, turned, to a sum, and what bounds its rounding. z is the total of w.plain, the
 // same component without the statistics of λ < 0. Both totals are in units of e^ln · 2^exp.
-func (w *nodeWorker) addPhases(n node, ln float64, z plain, exp int, to *sum) {
+func (w *nodeWorker) addPhases(n node, ln float64, z plain, exp int, nodeSum *sum) {
 	e := w.evaluator
 	e.fillPhases(n, w.plain.weights, w.phase)
 	turned, turnedExp := w.phase.computeTotal()
 	turned = turned.times(math.Ldexp(1, turnedExp-exp))
-	addComponent(to, w.phase, ln, turned, exp, w.hasMarginals, func(x phase) float64 { return real(x) })
-	unit := math.Exp(ln + float64(exp)*math.Ln2 - to.lnUnit)
+	addComponent(nodeSum, w.phase, ln, turned, exp, w.hasMarginals, func(x phase) float64 { return real(x) })
+	unit := math.Exp(ln + float64(exp)*math.Ln2 - nodeSum.lnUnit)
 	scale := w.roundingScale(turned, exp)
-	to.sumOfSizes += unit * scale
-	to.withoutPhases += unit * float64(z)
+	nodeSum.sumOfSizes += unit * scale
+	nodeSum.withoutPhases += unit * float64(z)
 	// √2: the modulus of turned, which the roundings of the unit are relative to, is at most that times its size.
-	to.roundings += unit * (unitRoundings(ln, exp)*turned.size()*math.Sqrt2 + scale*(e.sumRoundings+e.program.roundings))
+	nodeSum.roundings += unit * (unitRoundings(ln, exp)*turned.size()*math.Sqrt2 + scale*(e.sumRoundings+e.program.roundings))
 }
 
 // unitRoundings bounds the roundings of a unit e^ln · 2^exp that goes through its logarithm, in units of 2^−53.
@@ -413,21 +413,21 @@ func (w *nodeWorker) roundingScale(turned phase, exp int) (scale float64) {
 
 // addComponent adds the total of elimination e, z · 2^exp · e^ln, to a sum, and with hasMarginals its shares, by value: the total with a
 // variable fixed to the value. The unit of the sum may be raised. realPart returns the real part of a number.
-func addComponent[T number[T]](to *sum, e *elimination[T], ln float64, z T, exp int, hasMarginals bool, realPart func(T) float64) {
+func addComponent[T number[T]](nodeSum *sum, e *elimination[T], ln float64, z T, exp int, hasMarginals bool, realPart func(T) float64) {
 	ln += float64(exp) * math.Ln2
-	to.raiseUnit(ln)
-	unit := math.Exp(ln - to.lnUnit) // of the total, in units of the sum
-	to.z += unit * realPart(z)
-	to.sumOfSizes += unit * z.size()
+	nodeSum.raiseUnit(ln)
+	unit := math.Exp(ln - nodeSum.lnUnit) // of the total, in units of the sum
+	nodeSum.z += unit * realPart(z)
+	nodeSum.sumOfSizes += unit * z.size()
 	if !hasMarginals {
 		return
 	}
 	e.fillShares(z, exp)
-	if to.shares == nil {
-		to.shares = make([]float64, len(e.shares))
+	if nodeSum.shares == nil {
+		nodeSum.shares = make([]float64, len(e.shares))
 	}
 	for x, y := range e.shares {
-		to.shares[x] += unit * realPart(y)
+		nodeSum.shares[x] += unit * realPart(y)
 	}
 }
 

@@ -165,7 +165,7 @@ func (h *histogram) sumAll(ctx context.Context) (scaled.Number, error) {
 // their weights times the factor of the state of fullSum that they lead to. The share of a choice is the sum over the states before it of
 //
 //	weight of the state · weight of the choice · factor of the state that the choice leads to
-func (h *histogram) fillMarginals(ctx context.Context, fullSum *states, factors []float, to *contraction.Collected) error {
+func (h *histogram) fillMarginals(ctx context.Context, fullSum *states, factors []float, marginals *contraction.Collected) error {
 	keys := fullSum.keys // of the states that factors belong to: those of the sum with the visited variable
 	return h.visitBackward(ctx, emptySum(), 0, len(h.choices), func(position int, partial *states) error {
 		if err := ctx.Err(); err != nil {
@@ -183,7 +183,7 @@ func (h *histogram) fillMarginals(ctx context.Context, fullSum *states, factors 
 				partialFactors[state] = partialFactors[state].plus(factor)
 				share.add(factor.times(partial.weight(state)))
 			}
-			to.At[to.Offset[v]+c.value] = share.sum().scaledNumber()
+			marginals.At[marginals.Offset[v]+c.value] = share.sum().scaledNumber()
 		}
 		keys, factors = partial.keys, partialFactors
 		return nil
@@ -209,7 +209,7 @@ func (h *histogram) drawAssignments(
 
 	// keys[s] is the key of sample s: of the sum of the variables that are not drawn yet.
 	n := len(h.choices)
-	drawn := &btn.Drawn{Weight: value.Z, Values: make([]int, n*want.Samples)}
+	result := &btn.Drawn{Weight: value.Z, Values: make([]int, n*want.Samples)}
 	streams, keys := drawFullKeys(fullSum, factors, want)
 	err := h.visitBackward(j.Ctx, emptySum(), 0, n, func(position int, partial *states) error {
 		if err := j.Ctx.Err(); err != nil {
@@ -221,11 +221,11 @@ func (h *histogram) drawAssignments(
 		for s := range keys {
 			c := choices[drawIndex(streams[s], choiceWeights(choices, partial, keys[s], room))]
 			keys[s] -= c.key
-			drawn.Values[s*n+v] = c.value
+			result.Values[s*n+v] = c.value
 		}
 		return nil
 	})
-	value.Drawn = drawn
+	value.Drawn = result
 	value.Z = scaled.Number{}
 	const wayBack = true
 	value.Flops = h.fit.Integers.flops(wayBack)

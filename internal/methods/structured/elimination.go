@@ -322,9 +322,9 @@ func (e *elimination[T]) propagateBack(c, exp int) {
 			for _, t := range clique.tables {
 				x *= e.restEntries[t.index][t.entryOf[i]]
 			}
-			for l, other := range clique.messages {
+			for l, factor := range clique.messages {
 				if l != k {
-					x *= e.messages[other.index][other.entryOf[i]]
+					x *= e.messages[factor.index][factor.entryOf[i]]
 				}
 			}
 			derivative[m.entryOf[i]] += x

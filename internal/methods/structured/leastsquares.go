@@ -36,15 +36,15 @@ func (s *lowRank) dropVanishing() {
 	for _, l := range s.lambda {
 		largest = max(largest, math.Abs(l))
 	}
-	kept := 0
+	count := 0
 	for k, l := range s.lambda {
 		if math.Abs(l) > vanishingShare*largest {
-			copy(s.directions[kept*n:], s.directions[k*n:k*n+n])
-			s.lambda[kept] = l
-			kept++
+			copy(s.directions[count*n:], s.directions[k*n:k*n+n])
+			s.lambda[count] = l
+			count++
 		}
 	}
-	s.lambda, s.directions = s.lambda[:kept], s.directions[:kept*n]
+	s.lambda, s.directions = s.lambda[:count], s.directions[:count*n]
 }
 
 // entry returns entry (r, c) of an approximation of an n × n matrix: Σ_k λ_k w_k(r) w_k(c).

@@ -333,7 +333,7 @@ func (e *elimination[T]) fillIndependentLeaves(z T) {
 // addDependentLeaves adds to a sum over nodes the shares of the leaves whose neighbours depend on each other. For each value a of a first
 // neighbour it sums the nodes once more with that value fixed. The shares of the second neighbour's values b are then joint shares of a and
 // b, and a leaf has the share Σ_{a,b} share(a, b) · P(f | a, b). Cost: one sum with marginals for each value a.
-func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int, to *sum) error {
+func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int, total *sum) error {
 	byFirst := f.program.dependentLeaves()
 	for _, first := range slices.Sorted(maps.Keys(byFirst)) {
 		for a := range f.fit.Domains[first] {
@@ -342,16 +342,16 @@ func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int
 			if err != nil {
 				return err
 			}
-			to.flops += s.flops
+			total.flops += s.flops
 			if s.shares == nil {
 				continue
 			}
-			unit := math.Exp(s.lnUnit - to.lnUnit)
+			unit := math.Exp(s.lnUnit - total.lnUnit)
 			for _, l := range byFirst[first] {
 				size := l.domains[1] * l.values // of the conditional for one value a
 				secondShares := s.shares[f.firstValue[l.neighbours[1]]:]
 				for entry, p := range l.conditional[a*size:][:size] { // entry = b · values + f
-					to.shares[l.firstValue+entry%l.values] += unit * p * secondShares[entry/l.values]
+					total.shares[l.firstValue+entry%l.values] += unit * p * secondShares[entry/l.values]
 				}
 			}
 		}
@@ -360,8 +360,8 @@ func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int
 }
 
 // drawLeaves draws the leaves, the variables that were summed out, from P(f | a, b) for their neighbours' values a and b. x are the values
-// of the variables of the fit. It sets the leaves' values in to, which is by variable of the network.
-func (f *Fit) drawLeaves(r *rand.Rand, x, to []int) {
+// of the variables of the fit. It sets the leaves' values in assignment, which is by variable of the network.
+func (f *Fit) drawLeaves(r *rand.Rand, x, assignment []int) {
 	for _, l := range f.Leaves {
 		weights := make([]plain, len(l.Weights))
 		a, b := x[l.Neighbours[0]], x[l.Neighbours[1]]
@@ -369,6 +369,6 @@ func (f *Fit) drawLeaves(r *rand.Rand, x, to []int) {
 		for y, w := range l.Weights {
 			weights[y] = plain(l.Values[row+y] * w)
 		}
-		to[l.Variable] = drawIndex(r, weights)
+		assignment[l.Variable] = drawIndex(r, weights)
 	}
 }

@@ -242,7 +242,7 @@ func (s *search) climb() {
 	var current node
 	lnHere := s.lnComponent(current) + s.lnWeight(current)
 	for step := int32(16); step > 0; {
-		moved := false
+		hasMoved := false
 		for k, a := range s.axes {
 			for _, delta := range []int32{step, -step} {
 				neighbour := current
@@ -252,11 +252,11 @@ func (s *search) climb() {
 					continue
 				}
 				if lnNeighbour := s.lnComponent(neighbour) + s.lnWeight(neighbour); lnNeighbour > lnHere {
-					current, lnHere, moved = neighbour, lnNeighbour, true
+					current, lnHere, hasMoved = neighbour, lnNeighbour, true
 				}
 			}
 		}
-		if !moved {
+		if !hasMoved {
 			step /= 2
 		}
 	}

@@ -119,12 +119,12 @@ func (p *Nodes) Fits(n *btn.Network) error {
 // checkVariables returns an error unless the variables and leaves of the fit are distinct variables of the network with the same domains,
 // and every leaf is valid. The caller has checked that the fit has as many variables and leaves as the network has variables.
 func (f *Fit) checkVariables(n *btn.Network) error {
-	seen := make([]bool, len(n.Variables))
+	isMatched := make([]bool, len(n.Variables))
 	matchOnce := func(v, d int) error { // checks that v is a variable of the network with d values that was not seen before
-		if v < 0 || v >= len(seen) || seen[v] || d != n.Variables[v].Domain {
+		if v < 0 || v >= len(isMatched) || isMatched[v] || d != n.Variables[v].Domain {
 			return btn.Misfit("variable %d comes twice, or has another domain than the %d values in the fit", v, d)
 		}
-		seen[v] = true
+		isMatched[v] = true
 		return nil
 	}
 	for u, v := range f.networkVariables() { // variable u of the fit is variable v of the network

@@ -131,19 +131,19 @@ func (e *evaluator) lastStatistic(isNegative bool) int {
 	return last
 }
 
-// fillWeights sets to.weights to the weights of values under the statistics with λ > 0 at node n: the base times one factor for each of
+// fillWeights sets run.weights to the weights of values under the statistics with λ > 0 at node n: the base times one factor for each of
 // them. They are scaled so that none is above 1 and the largest of each variable is at least e^{−maxSpread}. It returns ln of the product
-// of all scales. The product of all factors but the last statistic's is kept in to.prefix for the next node, which often differs only in
+// of all scales. The product of all factors but the last statistic's is kept in run.prefix for the next node, which often differs only in
 // the last.
-func (e *evaluator) fillWeights(n node, to *elimination[plain]) (lnScale float64) {
+func (e *evaluator) fillWeights(n node, run *elimination[plain]) (lnScale float64) {
 	if e.factors.base == nil {
-		return e.fillWeightsDirectly(n, to.weights)
+		return e.fillWeightsDirectly(n, run.weights)
 	}
 
 	// Multiply the base and the factors of all statistics but the last one, if the kept product is that of another node. The factors of
 	// node 0 are 1. From here on m is an index in a list by node.
 	lastStatistic := e.lastStatistic(false)
-	p := &to.prefix
+	p := &run.prefix
 	if !p.belongsTo(n, e, lastStatistic) {
 		p.isSet, p.node, p.lnScale, p.spread = true, n, e.factors.lnBase, e.factors.baseSpread
 		p.weights = append(p.weights[:0], e.factors.base...)
@@ -159,23 +159,23 @@ func (e *evaluator) fillWeights(n node, to *elimination[plain]) (lnScale float64
 
 	// Multiply the factors of the last statistic.
 	if lastStatistic < 0 {
-		copy(to.weights, p.weights)
+		copy(run.weights, p.weights)
 		return p.lnScale
 	}
 	f := &e.factors.byAxis[lastStatistic]
 	m := int(n[lastStatistic]) - e.axes[lastStatistic].first
 	if p.spread+f.spread[m] > maxSpread { // a product of factors may underflow
-		return e.fillWeightsDirectly(n, to.weights)
+		return e.fillWeightsDirectly(n, run.weights)
 	}
-	multiply(to.weights, p.weights, f.plain[m])
+	multiply(run.weights, p.weights, f.plain[m])
 	return p.lnScale + f.lnScale[m]
 }
 
-// multiply sets to[x] to a[x] · b[x] for each x.
-func multiply[T plain | phase](to, a, b []T) {
-	a, b = a[:len(to)], b[:len(to)]
-	for x := range to {
-		to[x] = a[x] * b[x]
+// multiply sets product[x] to a[x] · b[x] for each x.
+func multiply[T plain | phase](product, a, b []T) {
+	a, b = a[:len(product)], b[:len(product)]
+	for x := range product {
+		product[x] = a[x] * b[x]
 	}
 }
 
@@ -194,19 +194,19 @@ func (e *evaluator) fillWeightsDirectly(n node, weights []plain) (lnScale float6
 	return lnScale
 }
 
-// fillPhases sets to.weights to the weights of node n under all statistics, by value: sizes, which are the weights under the statistics
+// fillPhases sets run.weights to the weights of node n under all statistics, by value: sizes, which are the weights under the statistics
 // with λ > 0, times e^{i angle}. The angle is the sum over the statistics with λ < 0, of which there is at least one, of √|λ| y v. The
-// factors e^{i √|λ| y v} are tabulated unless the tables would be too large. to.prefix keeps their product over all such statistics but the
+// factors e^{i √|λ| y v} are tabulated unless the tables would be too large. run.prefix keeps their product over all such statistics but the
 // last, because consecutive nodes often differ only in the last.
-func (e *evaluator) fillPhases(n node, sizes []plain, to *elimination[phase]) {
+func (e *evaluator) fillPhases(n node, sizes []plain, run *elimination[phase]) {
 	if e.factors.base == nil {
-		e.fillPhasesDirectly(n, sizes, to.weights)
+		e.fillPhasesDirectly(n, sizes, run.weights)
 		return
 	}
 
 	// Multiply the factors of all statistics but the last one, if the kept product is that of another node.
 	lastStatistic := e.lastStatistic(true)
-	p := &to.prefix
+	p := &run.prefix
 	phasesOf := func(k int) []phase { return e.factors.byAxis[k].phase[int(n[k])-e.axes[k].first] } // by value, at node n
 	if !p.belongsTo(n, e, lastStatistic) {
 		p.isSet, p.node = true, n
@@ -229,7 +229,7 @@ func (e *evaluator) fillPhases(n node, sizes []plain, to *elimination[phase]) {
 		if len(p.weights) > 0 {
 			turn *= p.weights[x]
 		}
-		to.weights[x] = phase(complex(float64(size)*real(turn), float64(size)*imag(turn)))
+		run.weights[x] = phase(complex(float64(size)*real(turn), float64(size)*imag(turn)))
 	}
 }
 
