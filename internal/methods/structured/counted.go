@@ -11,8 +11,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
-	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -196,11 +194,7 @@ func (h *histogram) fillMarginals(ctx context.Context, fullSum *states, factors 
 func (h *histogram) drawAssignments(
 	j contraction.Contraction, fullSum *states, factors []float, value btn.Value, want btn.Want,
 ) (btn.Value, error) {
-	if j.Net.Scale.Sign() < 0 {
-		return value, fault.New(fault.BadInput,
-			"structured: the product of the factors without variables is below 0: weights of assignments are no probabilities then")
-	}
-	if err := query.CheckSamples(len(j.Net.Variables), want.Samples); err != nil {
+	if err := checkDraws(j, want); err != nil {
 		return value, err
 	}
 	if value.Z.IsZero() {

@@ -22,11 +22,7 @@ func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Wan
 	if f.isComplex {
 		return value, fault.New(fault.Unsupported, "structured: a component with a phase cannot be drawn")
 	}
-	if j.Net.Scale.Sign() < 0 {
-		return value, fault.New(fault.BadInput,
-			"structured: the product of the factors without variables is below 0: weights of assignments are no probabilities then")
-	}
-	if err := query.CheckSamples(len(j.Net.Variables), want.Samples); err != nil {
+	if err := checkDraws(j, want); err != nil {
 		return value, err
 	}
 	nodes, err := f.nodesOf(j.Ctx, p)
@@ -71,6 +67,15 @@ func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Wan
 		f.fit.drawLeaves(s.stream, x, assignment)
 	}
 	return value, nil
+}
+
+// checkDraws returns an error if the scale of the network is below 0, or if samples are too many.
+func checkDraws(j contraction.Contraction, want btn.Want) error {
+	if j.Net.Scale.Sign() < 0 {
+		return fault.New(fault.BadInput,
+			"structured: the product of the factors without variables is below 0: weights of assignments are no probabilities then")
+	}
+	return query.CheckSamples(len(j.Net.Variables), want.Samples)
 }
 
 // sample is an assignment to draw: its index, its component's node, by index, and its random stream.

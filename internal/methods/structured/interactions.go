@@ -66,16 +66,37 @@ func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsL
 		sets = findLeaves(net)
 	}
 
-	// Number the variables that are no leaves, their values and their coordinates. domains and number are by variable of the network.
 	m := &interactions{zeroPairs: map[[2]int]bool{}}
-	domains, number := make([]int, len(net.Variables)), make([]int, len(net.Variables))
+	domains, number, ok := m.numberVariables(net, sets)
+	if !ok {
+		return nil, nil
+	}
+
+	// The memory holds two matrices of float64, and 40 bytes for every entry of a matrix of the variables: their pairs and residuals.
+	if n, order := float64(len(m.domains)), float64(m.order); 16*order*order+40*n*n > float64(memory) {
+		return nil, nil
+	}
+	m.matrix = make([]float64, m.order*m.order)
+	if ok, err := m.addTables(ctx, net, sets, domains, number); err != nil || !ok {
+		return nil, err
+	}
+	if isDense, err := m.isDense(ctx); err != nil || !isDense {
+		return nil, err
+	}
+	return m, nil
+}
+
+// numberVariables numbers the variables of a network that are no leaves, their values and their coordinates. By variable of the network,
+// domains are the domains, and number the numbers. ok is false if a link is no list of weights, or if a domain is too large.
+func (m *interactions) numberVariables(net *btn.Network, sets *leafSets) (domains, number []int, ok bool) {
+	domains, number = make([]int, len(net.Variables)), make([]int, len(net.Variables))
 	values := 0
 	for v, variable := range net.Variables {
 		d := variable.Domain
 		cp, ok := net.Links[variable.Link].T.(*tensor.CP)
 		isMapped := ok && slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil })
 		if !ok || d > maxDomain || isMapped {
-			return nil, nil
+			return nil, nil, false
 		}
 		domains[v] = d
 		if sets.isLeaf(v) {
@@ -86,20 +107,8 @@ func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsL
 		m.firstValue, m.firstCoordinate = append(m.firstValue, values), append(m.firstCoordinate, m.order)
 		values, m.order = values+d, m.order+d-1
 	}
-
-	// The memory holds two matrices of float64, and 40 bytes for every entry of a matrix of the variables: their pairs and residuals.
-	if n, order := float64(len(m.domains)), float64(m.order); 16*order*order+40*n*n > float64(memory) {
-		return nil, nil
-	}
 	m.field = make([]floats.Sum, values)
-	m.matrix = make([]float64, m.order*m.order)
-	if ok, err := m.addTables(ctx, net, sets, domains, number); err != nil || !ok {
-		return nil, err
-	}
-	if isDense, err := m.isDense(ctx); err != nil || !isDense {
-		return nil, err
-	}
-	return m, nil
+	return domains, number, true
 }
 
 // addTables adds the tables of a network. Leaves, variables whose tables are all over one set of three variables, are summed out: sets are

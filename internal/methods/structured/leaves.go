@@ -219,7 +219,27 @@ func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []in
 		return f, nil
 	}
 
-	// Add each restored leaf after the other variables, with the table Values over its neighbours and itself.
+	restored := f.withLeaves(isRestored)
+	if len(restored.Rest)-len(f.Rest) > maxReturnedLeaves*len(f.Domains) { // too many leaves are back for a search of an order
+		return nil, fault.Wrap(fault.OverBudget, errWide)
+	}
+	if f.StatisticsAreVariables {
+		eliminated, err := restored.eliminateStatistics(ctx)
+		if eliminated == nil && err == nil { // nil: a table along the order is too large
+			err = fault.Wrap(fault.OverBudget, errWide)
+		}
+		return eliminated, err
+	}
+	var err error
+	if restored.Order, err = restored.restOrder(ctx); err != nil {
+		return nil, err
+	}
+	return restored, nil
+}
+
+// withLeaves returns the fit with some leaves as variables after all others, each with the table Values over its neighbours and itself.
+// Such a leaf has no part in the statistics. The order of the result is that of f, without the leaves.
+func (f *Fit) withLeaves(isRestored func(Leaf) bool) *Fit {
 	restored := *f
 	restored.Leaves, restored.Vectors = nil, nil
 	restored.Variables, restored.Domains = slices.Clone(f.Variables), slices.Clone(f.Domains)
@@ -234,29 +254,12 @@ func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []in
 		restored.Domains = append(restored.Domains, len(l.Weights))
 		restored.Field = append(restored.Field, make([]float64, len(l.Weights))...)
 	}
-	if len(restored.Rest)-len(f.Rest) > maxReturnedLeaves*len(f.Domains) { // too many leaves are back for a search of an order
-		return nil, fault.Wrap(fault.OverBudget, errWide)
-	}
-
-	// A restored leaf has no part in the statistics.
 	values := len(f.Field)
 	for k := range f.Lambda {
 		restored.Vectors = append(restored.Vectors, f.Vectors[k*values:][:values]...)
 		restored.Vectors = append(restored.Vectors, make([]float64, len(restored.Field)-values)...)
 	}
-
-	if f.StatisticsAreVariables {
-		eliminated, err := restored.eliminateStatistics(ctx)
-		if eliminated == nil && err == nil { // nil: a table along the order is too large
-			err = fault.Wrap(fault.OverBudget, errWide)
-		}
-		return eliminated, err
-	}
-	var err error
-	if restored.Order, err = restored.restOrder(ctx); err != nil {
-		return nil, err
-	}
-	return &restored, nil
+	return &restored
 }
 
 // summedLeaf is a leaf in a program. Its shares follow from those of its two neighbours.

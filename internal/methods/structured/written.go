@@ -14,23 +14,12 @@ const roundingsPerLogarithm = 8
 // writeFit returns an approximation as a fit, with a table of the rest for each outlier, a pair that the approximation does not fit.
 // residual is the sum of the residuals of all other pairs, nats. It returns nil if no order eliminates the rest in small tables.
 func (m *interactions) writeFit(ctx context.Context, approximation *lowRank, outliers map[[2]int]bool, residual float64) (*Fit, error) {
-	values := len(m.field)
 	f := &Fit{Domains: m.domains, Ln: m.ln.Value(), Field: m.roundedFields(), Lambda: slices.Clone(approximation.lambda)}
 	f.LnError = residual + math.Ldexp(roundingsPerLogarithm*m.lnRoundingSize, -53) // 2⁻⁵³: one rounding of a float64, relative
-
-	// v_k(i, a) = Σ_p functions[i][p*d+a] · w_k(i, p). The fields lose the squares ½ λ_k v_k², which are in ½ λ_k s_k², too.
-	f.Vectors = make([]float64, len(approximation.lambda)*values)
-	for k, lambda := range approximation.lambda {
-		vectors := f.Vectors[k*values:][:values]
-		for i, d := range m.domains {
-			for p := range d - 1 {
-				w := approximation.directions[k*m.order+m.firstCoordinate[i]+p]
-				for a := range d {
-					vectors[m.firstValue[i]+a] += m.functions[i][p*d+a] * w
-				}
-			}
-		}
-		for x, v := range vectors {
+	f.Vectors = m.vectorsOf(approximation)
+	values := len(m.field)
+	for k, lambda := range f.Lambda { // the fields lose the squares ½ λ_k v_k², which are in ½ λ_k s_k², too
+		for x, v := range f.Vectors[k*values:][:values] {
 			f.Field[x] -= lambda / 2 * v * v
 		}
 	}
@@ -57,6 +46,25 @@ func (m *interactions) writeFit(ctx context.Context, approximation *lowRank, out
 		return nil, nil
 	}
 	return f, nil
+}
+
+// vectorsOf returns the statistics of an approximation by value: v_k(i, a) = Σ_p functions[i][p*d+a] · w_k(i, p) for value a of variable i,
+// statistic by statistic. w_k are the directions, and p the coordinates of the variable.
+func (m *interactions) vectorsOf(approximation *lowRank) []float64 {
+	values := len(m.field)
+	all := make([]float64, len(approximation.lambda)*values)
+	for k := range approximation.lambda {
+		vectors := all[k*values:][:values]
+		for i, d := range m.domains {
+			for p := range d - 1 {
+				w := approximation.directions[k*m.order+m.firstCoordinate[i]+p]
+				for a := range d {
+					vectors[m.firstValue[i]+a] += m.functions[i][p*d+a] * w
+				}
+			}
+		}
+	}
+	return all
 }
 
 // roundedFields returns the fields, by value, as float64.
