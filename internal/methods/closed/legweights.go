@@ -11,8 +11,8 @@ import (
 //
 //	W[x*levels+a] = Σ_{y: λ(y)=a} O[x*dim+y] v[y]
 //
-// v is the component's vector, nil for all ones, O the learned map, rotation, nil for the identity, and λ is levelOf, nil for one level.
-// Cost O(dim²), or O(dim) without a map.
+// v is the component's vector; nil stands for all ones. O is the learned map, rotation; nil stands for the identity. λ is levelOf; nil
+// stands for one level. Cost O(dim²), or O(dim) without a map.
 func weightsOfLeg(dim int, vector, rotation []float64, levelOf []uint8, levels int) tensor.LegWeights {
 	w := make(tensor.LegWeights, dim*levels)
 	for y := range dim {

@@ -90,7 +90,7 @@ func (j form) mayCancel(weights []tensor.LegWeights) bool {
 }
 
 // absolute returns the same contraction with the absolute value of every number, without marginals, and with a count of multiply-adds of
-// its own.
+// its own. j is a copy, which it changes and returns.
 func (j form) absolute() form {
 	net := *j.Net
 	net.Links = slices.Clone(net.Links)

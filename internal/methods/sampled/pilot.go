@@ -462,8 +462,8 @@ func pilotChainsOn(ctx context.Context, m *annealing.Model, path annealing.Path,
 	return pilotResult{lnVariance(w.Ln), gains}, nil
 }
 
-// lnVariance returns the variance of the logarithms of weights, which are ln. A weight of 0 counts as e^−3 times the smallest positive one.
-// If all weights are 0 it returns 50, which stands for a very large variance.
+// lnVariance returns the variance of the logarithms of weights, which are ln. A weight of 0 counts as e^−3 times the smallest positive one
+// (chosen). If all weights are 0 it returns 50, which stands for a very large variance.
 func lnVariance(ln []float64) float64 {
 	smallest := math.Inf(1)
 	for _, x := range ln {

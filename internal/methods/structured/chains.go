@@ -318,9 +318,10 @@ func (w *walker) runChain(ctx context.Context, r *rand.Rand) float64 {
 	}
 }
 
-// drawStart draws a state from the fit: first a component with the probability of its share of Z̃, then the values of all variables from
-// that component. cumulative[k] is the sum of the components up to k. It also computes the state's statistics, s_k = Σ_v Vectors[k, value
-// of v], and residualField.
+// drawStart draws a state from the fit, a sum of components, one for each node of its quadrature: first a component with the probability of
+// its share of Z̃, then the values of all variables from that component. cumulative[k] is the sum of the components up to k. It also
+// computes the state's statistics, s_k = Σ_v Vectors[k, value of v], and residualField, the product of the residual and the state's basis
+// functions.
 func (w *walker) drawStart(r *rand.Rand) {
 	total := w.cumulative[len(w.cumulative)-1]
 	component := min(sort.SearchFloat64s(w.cumulative, r.Float64()*total), len(w.nodes)-1)

@@ -163,7 +163,7 @@ func newHistogram(f *Fit, weights [][]float64, memory int64) (*histogram, error)
 			})
 		}
 	}
-	// At once live rangesPerLevel partial sums at each level of visitBackward, and 4 more.
+	// visitBackward keeps rangesPerLevel partial sums at each of its levels. There are 4 more: chosen.
 	h.maxStates = min(maxStatesOfSum, float64(memory)/stateBytes/(4+rangesPerLevel*integers.recomputations()))
 	return h, nil
 }

@@ -140,7 +140,7 @@ func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fi
 		return noDigit, err // the context's: sumNodes has no other
 	}
 
-	// Compare the bound of the sum's error with Z, both without the network's scale.
+	// Compare the bound of the sum's error with Z. Neither has the network's scale.
 	bound := form.errorBound(&s, len(nodes), ask.Marginals, scaled.One)
 	z := s.inUnits(s.z)
 	if z.Sign() <= 0 {

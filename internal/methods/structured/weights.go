@@ -35,8 +35,8 @@ type axisFactors struct {
 }
 
 // tabulateFactors computes the factors of all values under all nodes of each statistic: e^{√λ y v(x)} for value x at node y, or e^{i √|λ| y
-// v(x)} if λ < 0. The former are scaled so that the largest of each variable is 1: lnScale is ln of the product of the scales, and spread
-// how far ln of a factor is below that. It returns empty tables if they would have more than maxFactors numbers.
+// v(x)} if λ < 0. The factors for λ > 0 are scaled so that the largest of each variable is 1: lnScale is ln of the product of the scales,
+// and spread how far ln of a factor is below 0. It returns empty tables if they would have more than maxFactors numbers.
 func (e *evaluator) tabulateFactors() (tables factorTables) {
 	values := len(e.field)
 	count := 1.0

@@ -77,7 +77,7 @@ func (m *interactions) roundedFields() []float64 {
 }
 
 // deviationTable returns the table e^{A − Ã} of a pair of variables p, where A is the interaction of their tables without zeros and Ã its
-// approximation s. Both are given in coordinates: A(a, b) = Σ_{q,r} functions_i(q, a) functions_j(r, b) · matrix entry (q of i, r of j).
+// approximation s. A and Ã are given in coordinates: A(a, b) = Σ_{q,r} functions_i(q, a) functions_j(r, b) · matrix entry (q of i, r of j).
 // The pair's tables with zeros do not enter the result: they are tables of the rest themselves.
 func (m *interactions) deviationTable(s *lowRank, p [2]int) Table {
 	i, j := p[0], p[1]

@@ -106,7 +106,7 @@ func jointUp(coupling, q, r float64) float64 {
 // is the best of
 //
 //   - Bethe's values at the beliefs of belief propagation, from three starts: undecided messages, and messages aligned one way or the other
-//   - the same for the sum of two models, in which the spin with the strongest couplings is held at −1 and at +1.
+//   - the sum of two such bounds, for the models in which the spin with the strongest couplings is held at −1 and at +1.
 //
 // Belief propagation ends after at most the given number of rounds. Cost: nine runs, linear in the couplings a round. The error is that of
 // the context.

@@ -188,8 +188,8 @@ func newDeterminant(m *ising.Model) *determinant {
 	return p
 }
 
-// improve returns the best bound at the start and after each of that many rounds, with a margin for rounding. A round improves s and then
-// d. It ends earlier with the context, or if a round gains less than 1e-4 nats. It returns +Inf if there is no bound.
+// improve returns the best of the bounds at the start and after each of the given number of rounds, with a margin for rounding. A round
+// improves s and then d. It ends earlier with the context, or if a round gains less than 1e-4 nats. It returns +Inf if there is no bound.
 func (p *determinant) improve(ctx context.Context, rounds int) float64 {
 	best := math.Inf(1)
 	for k := 0; k <= rounds && ctx.Err() == nil; k++ {

@@ -45,9 +45,9 @@ type embedder struct {
 // edge is the edge a–b of a square a–b–behindB–behindA that has its points. It waits for the square on its other side.
 type edge struct{ a, b, behindA, behindB int32 }
 
-// findLattice returns the lattice of a graph, in which every index of the 2-core has a point. Connected components are put one below the
-// other. Linear time.
-// Errors: fault.Unsupported if the graph is no lattice.
+// findLattice returns the lattice of a graph, in which every index of the 2-core has a point. The 2-core is what remains after indices and
+// tables at the end of a branch have been removed, again and again. Connected components are put one below the other. Linear time. Errors:
+// fault.Unsupported if the graph is no lattice.
 func findLattice(g *graph, cut *cutter) (*lattice, error) {
 	e := &embedder{
 		neighbours: findNeighbours(g),

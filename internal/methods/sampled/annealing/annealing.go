@@ -152,6 +152,9 @@ const uniformShare = 0.01
 // modes.
 const startUpdates = 4
 
+// damping is the share of the old message in an updated one, in runs of belief propagation. Chosen.
+const damping = 0.3
+
 // beliefWalker returns the walker of chains that begin with draws from beliefs. It computes the beliefs once. If belief propagation fails,
 // it is the walker of uniform draws. Errors: those of the context and of newWalker.
 func (m *Model) beliefWalker(ctx context.Context) (*walker, error) {
@@ -160,7 +163,7 @@ func (m *Model) beliefWalker(ctx context.Context) (*walker, error) {
 	if m.fromBeliefs != nil {
 		return m.fromBeliefs, nil
 	}
-	options := bp.Options{Updates: m.beliefUpdates(), Damping: 0.3, Schedule: bp.Sequential}
+	options := bp.Options{Updates: m.beliefUpdates(), Damping: damping, Schedule: bp.Sequential}
 	state, err := bp.Run(ctx, m.expression, options)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -206,7 +209,7 @@ func (m *Model) HasSeveralBeliefs(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for seed := range uint64(divisionStarts) {
-		o := bp.Options{Updates: divisionPatience * m.beliefUpdates(), Damping: 0.3, Schedule: bp.Sequential, Seed: seed + 1}
+		o := bp.Options{Updates: divisionPatience * m.beliefUpdates(), Damping: damping, Schedule: bp.Sequential, Seed: seed + 1}
 		state, err := bp.Run(ctx, m.expression, o)
 		if ctx.Err() != nil {
 			return false, ctx.Err()
@@ -436,10 +439,10 @@ func (m *Model) runStarts(
 const streams = 0x9e3779b97f4a7c15
 
 // runChains carries chains from ≤ c < from+len(ln), which begin at one start, and adds their log-weights to ln. endStates[g] has the last
-// states of group g of the chains (Weights.endStates); it is nil if marginals is false. Steps of forests are replaced by those of the heat
+// states of group g of the chains (Weights.endStates); it is nil without keepsStates. Steps of forests are replaced by those of the heat
 // bath if the model has no form for them. The error is that of the context.
 func (m *Model) runChains(
-	ctx context.Context, start *walker, p Path, from int64, ln []float64, threads int, marginals bool,
+	ctx context.Context, start *walker, p Path, from int64, ln []float64, threads int, keepsStates bool,
 ) (endStates [][]uint8, err error) {
 	spins := start.spins // nil if the model is not of spins
 	if p.Step == Forests {
@@ -452,9 +455,9 @@ func (m *Model) runChains(
 	err = sumproduct.RunChunks(ctx, sumproduct.Threads(threads), len(endStates), func(_, g int) error {
 		first, groupLn := from+int64(g*GroupSize), ln[g*GroupSize:(g+1)*GroupSize]
 		if spins != nil {
-			endStates[g] = spins.anneal(ctx, p, first, groupLn, marginals)
+			endStates[g] = spins.anneal(ctx, p, first, groupLn, keepsStates)
 		} else {
-			endStates[g] = start.tables.anneal(ctx, p, first, groupLn, marginals)
+			endStates[g] = start.tables.anneal(ctx, p, first, groupLn, keepsStates)
 		}
 		return nil
 	})

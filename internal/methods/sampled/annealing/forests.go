@@ -259,14 +259,23 @@ func (b *spinChains) sumOut(first, n int, old, new rung) {
 			m.oldOdds[parent+c] *= float32(float32(oldOdds*m.oldCouplings[i])+1) / oldSum
 			m.newOdds[parent+c] *= float32(float32(newOdds*m.newCouplings[i])+1) / newSum
 
-			// A float32 is 2^e·f with 1 ≤ f < 2; e + 127 is in the bits from 23 on. The e of both sums go to the gain, which is twice the
-			// log2 of the weight, and their f to the products.
-			oldBits, newBits := math.Float32bits(oldSum), math.Float32bits(newSum)
-			b.gain[c] += float64(float32(2*int32(newBits>>23-oldBits>>23)) + (x - y))
-			b.oldProduct[c] *= math.Float32frombits(oldBits&0x7fffff | 0x3f800000)
-			b.newProduct[c] *= math.Float32frombits(newBits&0x7fffff | 0x3f800000)
+			b.multiplyWeight(c, oldSum, newSum, x-y)
 		}
 	}
+}
+
+// multiplyWeight multiplies the weight of chain c by newSum/oldSum · 2^{logFactor/2}. A float32 is 2^e·f with 1 ≤ f < 2; e + 127 is in the
+// bits from 23 on, and the other bits are those of f. The exponents e of the sums go to the gain, which is twice the log2 of the weight, and
+// their factors f to the products.
+func (w *weight) multiplyWeight(c int, oldSum, newSum, logFactor float32) {
+	const (
+		factorBits = 0x7fffff
+		oneBits    = 0x3f800000 // of the number 1: e = 0
+	)
+	oldBits, newBits := math.Float32bits(oldSum), math.Float32bits(newSum)
+	w.gain[c] += float64(float32(2*int32(newBits>>23-oldBits>>23)) + logFactor)
+	w.oldProduct[c] *= math.Float32frombits(oldBits&factorBits | oneBits)
+	w.newProduct[c] *= math.Float32frombits(newBits&factorBits | oneBits)
 }
 
 // drawForest draws the n spins of a forest from first on at the new rung, given the spins of other forests, in all eight chains. Parents

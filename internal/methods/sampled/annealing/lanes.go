@@ -101,14 +101,14 @@ func reordered(x []float32, order []int) (y []float32) {
 
 // makeDenseRows divides the spins of a dense model into groups of eight. Each group has its couplings to all spins, r.couplings[j·8+c] for
 // spin j and the c-th of the group, and a list of the couplings from each of its spins to later ones of the group. In the model, couplings
-// first[i] ≤ k < first[i+1] are those of spin i, to spin to[k].
+// first[i] ≤ k < first[i+1] are those of spin i, to spin ends[k].
 func (l *spinModel) makeDenseRows() {
-	first, to := l.model.First, l.model.To
+	first, ends := l.model.First, l.model.To
 	for begin := 0; begin < l.n; begin += GroupSize {
 		r := eightSpins{count: min(GroupSize, l.n-begin), couplings: make([]float32, l.n*GroupSize)}
 		for i := begin; i < begin+r.count; i++ {
 			for k := first[i]; k < first[i+1]; k++ {
-				neighbour := int(to[k])
+				neighbour := int(ends[k])
 				r.couplings[neighbour*GroupSize+i-begin] = l.couplings[k]
 				isLater := neighbour > i && neighbour < begin+GroupSize
 				if isLater {

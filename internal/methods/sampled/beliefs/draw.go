@@ -255,14 +255,14 @@ func (d *Drawer) followValue(i int, x []int) {
 	limit := max(len(d.pending), maxFollowing)
 	updated := 0                                                   // number of messages
 	for ; updated < len(d.pending) && updated < limit; updated++ { // pending grows
-		in := d.pending[updated]
-		d.isPending[s.messageStarts[in.table][in.k]] = false
-		if d.updateMessage(in, x) > s.tolerance {
-			d.enqueueMessages(s.expression.Tables[in.table].Scope[in.k], in.table)
+		inc := d.pending[updated]
+		d.isPending[s.messageStarts[inc.table][inc.k]] = false
+		if d.updateMessage(inc, x) > s.tolerance {
+			d.enqueueMessages(s.expression.Tables[inc.table].Scope[inc.k], inc.table)
 		}
 	}
-	for _, in := range d.pending[updated:] {
-		d.isPending[s.messageStarts[in.table][in.k]] = false
+	for _, inc := range d.pending[updated:] {
+		d.isPending[s.messageStarts[inc.table][inc.k]] = false
 	}
 }
 
@@ -270,27 +270,27 @@ func (d *Drawer) followValue(i int, x []int) {
 // is not drawn, unless the message is pending already. It leaves out the table source, whose message to i has caused this. An incidence is
 // a table and the position k of an index in its scope; as a message it is that of the table to the index.
 func (d *Drawer) enqueueMessages(i, source int) {
-	for _, in := range d.sampler.incidences[i] {
-		if in.table == source {
+	for _, inc := range d.sampler.incidences[i] {
+		if inc.table == source {
 			continue
 		}
-		for k, j := range d.sampler.expression.Tables[in.table].Scope {
-			if start := d.sampler.messageStarts[in.table][k]; k != in.k && !d.isDrawn[j] && !d.isPending[start] {
+		for k, j := range d.sampler.expression.Tables[inc.table].Scope {
+			if start := d.sampler.messageStarts[inc.table][k]; k != inc.k && !d.isDrawn[j] && !d.isPending[start] {
 				d.isPending[start] = true
-				d.pending = append(d.pending, incidence{in.table, k})
+				d.pending = append(d.pending, incidence{inc.table, k})
 			}
 		}
 	}
 }
 
-// updateMessage recomputes the message of a table to one of its indices, the in.k-th of its scope, and returns the largest change of an
+// updateMessage recomputes the message of a table to one of its indices, the inc.k-th of its scope, and returns the largest change of an
 // entry. The table's other indices have their values in x if they are drawn. All others are summed out, weighted with their messages to the
 // table.
-func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
+func (d *Drawer) updateMessage(inc incidence, x []int) (change float64) {
 	// Add up the entries of the table by value of the index.
-	t := &d.sampler.expression.Tables[in.table]
-	offset, combinations := d.collectSummed(in, x)
-	n, ownStride := d.sampler.expression.Dims[t.Scope[in.k]], d.sampler.strides[in.table][in.k]
+	t := &d.sampler.expression.Tables[inc.table]
+	offset, combinations := d.collectSummed(inc, x)
+	n, ownStride := d.sampler.expression.Dims[t.Scope[inc.k]], d.sampler.strides[inc.table][inc.k]
 	sums := d.sums[:n]
 	clear(sums)
 	if len(d.summed) == 1 { // most tables have two indices
@@ -310,7 +310,7 @@ func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
 	d.work += messageFlops + entryFlops*float64(combinations*n*(1+len(d.summed)))
 
 	// Replace the message by the normalised sums.
-	message := d.messages[d.sampler.messageStarts[in.table][in.k]:][:n]
+	message := d.messages[d.sampler.messageStarts[inc.table][inc.k]:][:n]
 	for a := range message {
 		v := 1 / float64(n) // if the messages leave no value possible
 		if total > 0 {
@@ -322,22 +322,22 @@ func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
 	return change
 }
 
-// collectSummed sets d.summed to the indices of a table that are summed out for its message to the in.k-th of its scope, with their
+// collectSummed sets d.summed to the indices of a table that are summed out for its message to the inc.k-th of its scope, with their
 // weights: all others that are not drawn. offset is the table's entry at the drawn values, which x has, and 0 for all other indices.
 // combinations is the number of combinations of values of the summed indices.
-func (d *Drawer) collectSummed(in incidence, x []int) (offset, combinations int) {
-	strides := d.sampler.strides[in.table]
+func (d *Drawer) collectSummed(inc incidence, x []int) (offset, combinations int) {
+	strides := d.sampler.strides[inc.table]
 	combinations = 1
 	d.summed = d.summed[:0]
 	buffer := d.weightBuffer
-	for k, j := range d.sampler.expression.Tables[in.table].Scope {
+	for k, j := range d.sampler.expression.Tables[inc.table].Scope {
 		switch {
-		case k == in.k: // the index that the message is to
+		case k == inc.k: // the index that the message is to
 		case d.isDrawn[j]:
 			offset += strides[k] * x[j]
 		default:
 			n := d.sampler.expression.Dims[j]
-			d.writeProductTo(j, in.table, buffer[:n])
+			d.writeProductTo(j, inc.table, buffer[:n])
 			d.summed = append(d.summed, summedIndex{weights: buffer[:n], stride: strides[k]})
 			buffer = buffer[n:]
 			combinations *= n
@@ -380,9 +380,9 @@ func (d *Drawer) writeProductTo(i, except int, product []float64) {
 	for v := range product {
 		product[v] = 1
 	}
-	for n, in := range d.sampler.incidences[i] {
-		if in.table != except {
-			multiply(product, d.messages[d.sampler.messageStarts[in.table][in.k]:])
+	for n, inc := range d.sampler.incidences[i] {
+		if inc.table != except {
+			multiply(product, d.messages[d.sampler.messageStarts[inc.table][inc.k]:])
 			d.work += factorFlops * float64(len(product))
 		}
 		if n%8 == 7 { // before the product leaves the range of float64

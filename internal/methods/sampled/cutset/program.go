@@ -245,20 +245,20 @@ func (p *Program) Goroutines() int {
 // addTable adds a table of the expression, divided by its largest entry, and adds the logarithm of that entry to the constant.
 func (p *Program) addTable(t *sumproduct.Table) {
 	largest := slices.Max(t.Data)
-	added := table{data: make([]float64, len(t.Data)), divisor: largest, least: 1}
+	result := table{data: make([]float64, len(t.Data)), divisor: largest, least: 1}
 	p.lnConstant += floats.Ln(largest)
 	for k, x := range t.Data {
 		if x > 0 {
-			added.data[k] = x / largest
-			added.least = min(added.least, added.data[k])
+			result.data[k] = x / largest
+			result.least = min(result.least, result.data[k])
 		}
 	}
 	stride := 1
 	for k := len(t.Scope) - 1; k >= 0; k-- {
 		if i := t.Scope[k]; p.isCut[i] {
-			added.scope, added.stride = append(added.scope, i), append(added.stride, stride)
+			result.scope, result.stride = append(result.scope, i), append(result.stride, stride)
 		}
 		stride *= p.expression.Dims[t.Scope[k]]
 	}
-	p.tables = append(p.tables, added)
+	p.tables = append(p.tables, result)
 }

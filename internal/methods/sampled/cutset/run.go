@@ -215,13 +215,13 @@ func (s *Space) addEliminatedShares(shares [][]float64) {
 func (s *Space) passShares(st *step, o, a int, productShares []float64) {
 	tables := len(s.program.tables)
 	for t := range st.In {
-		in := &st.In[t]
-		if in.Table < tables { // a table of the expression, no message
+		operand := &st.In[t]
+		if operand.Table < tables { // a table of the expression, no message
 			continue
 		}
 		// Block o at value a begins at this offset in the earlier message; in.Inner has the offsets within a block.
-		inShares := s.shares[in.Table-tables][in.Outer[o]+in.Drop[a]:]
-		for j, entry := range in.Inner {
+		inShares := s.shares[operand.Table-tables][operand.Outer[o]+operand.Drop[a]:]
+		for j, entry := range operand.Inner {
 			inShares[entry] += productShares[j]
 		}
 	}

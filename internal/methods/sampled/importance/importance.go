@@ -285,7 +285,8 @@ type scratch struct {
 	shares [][]float64   // by index and value: share in a slice; nil if they are not asked for
 }
 
-// newScratch returns the memory that a goroutine draws with.
+// newScratch returns the memory that a goroutine draws with: a state, and what the kind of draws needs. Slices have shares if marginals are
+// wanted.
 func (p *Proposal) newScratch(marginals bool) *scratch {
 	s := &scratch{state: make([]int, len(p.expression.Dims))}
 	if p.newDrawer != nil {

@@ -46,7 +46,8 @@ func Fit(ctx context.Context, dims []int, states [][]int, weights []float64, o O
 	f := &fitter{dims: dims, states: states, weights: weights, effectiveStates: effectiveNumber(weights)}
 	isCounted := o.Counted && len(dims) <= MaxCountedIndices
 	m := &Mixture{Components: make([]Component, min(o.Components, MaxComponents))}
-	shares := f.divideStates(len(m.Components), rand.New(rand.NewPCG(o.Seed, 0x6d6978)))
+	const stream = 0x6d6978 // "mix": random numbers that nothing else with this seed has
+	shares := f.divideStates(len(m.Components), rand.New(rand.NewPCG(o.Seed, stream)))
 	for k := range m.Components {
 		if isCounted {
 			m.Components[k].Centre = f.findCentre(shares[k])
