@@ -248,7 +248,7 @@ func stepsAlong(
 		return buckets.AlongOrder(ctx, fixed, path.Order, maximal)
 	}
 	t := contractionorder.Tree{Leaves: path.Tables}
-	for k := range len(path.Merges) / 2 {
+	for k := range len(path.Merges) / 2 { // two tables for each merge
 		t.Merges = append(t.Merges, [2]int{path.Merges[2*k], path.Merges[2*k+1]})
 	}
 	return buckets.AlongTree(h, t, path.Slices, maximal)

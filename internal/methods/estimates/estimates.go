@@ -197,8 +197,8 @@ type division struct {
 // rememberPlan returns the divided plan from the memo, or makes it, and returns the state of the cache for it.
 //
 // If the contractions are along plans of the model without evidence, which serve all evidence, there are two plans under two keys. The
-// first one is for all evidence, and stays undivided if the contractions resolve the model. If that one is divided, the plan is a second
-// one, under a key with the shape under the evidence, on which a division depends.
+// first plan is for all evidence, and stays undivided if the contractions resolve the model. If the first plan is divided, the result is
+// the second one, under a key with the shape under the evidence, on which a division depends.
 func (d *division) rememberPlan(ctx context.Context) (*btn.Plan, string, error) {
 	// For all evidence.
 	servesAllEvidence := ladder.IsMasked(d.contracted)

@@ -285,7 +285,7 @@ func (h *histogram) visitBackward(
 		if err := h.visitBackward(ctx, sums[k], starts[k], end, visit); err != nil {
 			return err
 		}
-		end, sums[k] = starts[k], nil
+		end, sums[k] = starts[k], nil // the range before ends here, and the partial sum is not needed any more
 	}
 	return nil
 }

@@ -58,13 +58,7 @@ func divideSlices(ctx context.Context, m *ising.Model, root *slice, maxBounds in
 		}
 		c := divisible[largest]
 		divisible = slices.Delete(divisible, largest, largest+1)
-
-		spin := 0 // position in c.open; d of the spin there is c.d[spin+1], since c.d[0] belongs to the fields
-		for k := range c.open {
-			if c.d[k+1] > c.d[spin+1] {
-				spin = k
-			}
-		}
+		spin := c.mostDecidedSpin()
 		for k, sign := range []float64{-1, 1} {
 			c.halves[k] = c.holdSpin(ctx, m, spin, sign)
 			if len(c.halves[k].open) > 0 {
@@ -77,6 +71,18 @@ func divideSlices(ctx context.Context, m *ising.Model, root *slice, maxBounds in
 		c.open, c.fields, c.d, c.s = nil, nil, nil, nil // not needed of a divided slice
 	}
 	return nil
+}
+
+// mostDecidedSpin returns the position in c.open of the spin with the largest d, which the other spins decide best. d of the spin at
+// position k is c.d[k+1], since c.d[0] belongs to the fields.
+func (c *slice) mostDecidedSpin() int {
+	spin := 0
+	for k := range c.open {
+		if c.d[k+1] > c.d[spin+1] {
+			spin = k
+		}
+	}
+	return spin
 }
 
 // holdSpin returns the half of the slice in which spin c.open[k] has the given sign, with its bound, which is at most that of the slice.

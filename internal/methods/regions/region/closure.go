@@ -128,7 +128,7 @@ func (c *closure) mask(k int) []uint64 { return c.masks[k*c.words : (k+1)*c.word
 func (c *closure) isNewMask(k int) bool {
 	mask := c.mask(k)
 	h := uint64(0)
-	for _, word := range mask {
+	for _, word := range mask { // a hash; the factor is 2⁶⁴ times the golden section
 		h = (h ^ word) * 0x9e3779b97f4a7c15
 		h ^= h >> 32
 	}

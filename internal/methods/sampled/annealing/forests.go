@@ -265,8 +265,8 @@ func (b *spinChains) sumOut(first, n int, old, new rung) {
 }
 
 // multiplyWeight multiplies the weight of chain c by newSum/oldSum · 2^{logFactor/2}. A float32 is 2^e·f with 1 ≤ f < 2; e + 127 is in the
-// bits from 23 on, and the other bits are those of f. The exponents e of the sums go to the gain, which is twice the log2 of the weight, and
-// their factors f to the products.
+// bits from 23 on, and the other bits are those of f. The exponents e of the sums go to the gain, which is twice the log2 of the weight,
+// and their factors f to the products.
 func (w *weight) multiplyWeight(c int, oldSum, newSum, logFactor float32) {
 	const (
 		factorBits = 0x7fffff
