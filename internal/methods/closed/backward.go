@@ -73,9 +73,9 @@ func (p partialProducts) multiply(first, end int, keepsAll bool) error {
 	return nil
 }
 
-// visitBackward goes back from the last polynomial to the first one that is wanted, and visits all wanted ones. The derivative of Z by
-// product[i] is S for the last product. By polynomial order[i] it is that, contracted with product[i−1], and by product[i−1] it is that,
-// contracted with the polynomial.
+// visitBackward goes back from the last polynomial to the first one that is wanted, and visits all wanted ones. Let D be the derivative of
+// Z by product[i]; for the last product it is S. The derivative by polynomial order[i] is D, contracted with product[i−1]. The derivative
+// by product[i−1] is D, contracted with the polynomial.
 func (p partialProducts) visitBackward() error {
 	last := len(p.order) - 1
 	firstWanted := 0

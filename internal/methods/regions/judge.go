@@ -285,11 +285,11 @@ func (j *regionsJudge) compareWithFewDraws(own, few *judge.Statement) {
 		return
 	}
 
-	// The interval from low to high; Markov's inequality for the mean is a lower bound, too.
+	// The interval from low to high. Markov's inequality for the mean is a lower bound, too; it fails with probability BoundsDelta.
 	lower, upper, _ := j.Bounds.Tightest()
 	value, mean := *own.Best.LogZ, *few.Best.LogZ
-	low, high := max(lower.Ln, mean+math.Log(judge.BoundsDelta)), min(upper.Ln, mean+*few.Uncertainty) // BoundsDelta: its risk
-	distance := max(value-low, high-value)                                                             // of the farther end
+	low, high := max(lower.Ln, mean+math.Log(judge.BoundsDelta)), min(upper.Ln, mean+*few.Uncertainty)
+	distance := max(value-low, high-value) // of the farther end
 
 	effective := few.Best.EffectiveSamples
 	hasFewEffective := effective != nil && *effective < policy.LeastEffective

@@ -113,7 +113,7 @@ func earlyError(ctx, enough context.Context, err error) error {
 	return err
 }
 
-// phaseOverlap is the squared cosine between the components of two fixed points below which both count.
+// phaseOverlap is the squared cosine between the components of two fixed points below which the two count.
 // Chosen.
 const phaseOverlap = 0.1
 

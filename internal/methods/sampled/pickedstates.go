@@ -43,19 +43,23 @@ func (j *sampleJudge) Samples(e *judge.Estimate, n int, seed uint64) (samples ju
 		begin = end
 	}
 
-	// Turn the logarithms into weights that add up to 1.
-	total := 0.0
-	for k, ln := range samples.Weights {
-		samples.Weights[k] = math.Exp(ln - top)
-		total += samples.Weights[k]
-	}
-	for k := range samples.Weights {
-		samples.Weights[k] /= total
-	}
+	normaliseLogs(samples.Weights, top)
 	if count := len(samples.Values); count < n {
 		samples.Warning = fmt.Sprintf("%d of %d samples: there are no more with a weight", count, n)
 	}
 	return samples
+}
+
+// normaliseLogs turns logarithms of weights, of which top is the largest, into weights that add up to 1.
+func normaliseLogs(weights []float64, top float64) {
+	total := 0.0
+	for k, ln := range weights {
+		weights[k] = math.Exp(ln - top)
+		total += weights[k]
+	}
+	for k := range weights {
+		weights[k] /= total
+	}
 }
 
 // collectStates returns the states of positive weight that the parts of an estimate have drawn, sorted by bundle. There are as many bundles

@@ -206,7 +206,7 @@ type Weights struct {
 	LnBound   float64
 	LnLargest float64 // the largest of Ln
 	// WeightByValue is, by value, Σ e^{Ln−LnLargest} over the chains that end with a variable at the value; SquareByValue is the same of
-	// e^{2(Ln−LnLargest)}. Both are nil without marginals.
+	// e^{2(Ln−LnLargest)}. They are nil without marginals.
 	WeightByValue, SquareByValue []float64
 }
 

@@ -373,7 +373,7 @@ func (w *nodeWorker) addNode(n node, nodeSum *sum) {
 }
 
 // addPhases adds the component of a node with its phases, turned, to a sum, and what bounds its rounding. z is the total of w.plain, the
-// same component without the statistics of λ < 0. Both totals are in units of e^ln · 2^exp.
+// same component without the statistics of λ < 0. The two totals are in units of e^ln · 2^exp.
 func (w *nodeWorker) addPhases(n node, ln float64, z plain, exp int, nodeSum *sum) {
 	e := w.evaluator
 	e.fillPhases(n, w.plain.weights, w.phase)

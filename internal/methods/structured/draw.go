@@ -41,32 +41,41 @@ func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Wan
 	samples := drawComponents(cumulative, want)
 
 	// Draw the variables.
-	n := len(j.Net.Variables)
 	value.Drawn = &btn.Drawn{
 		Weight: scaled.FromFloat(total).Mul(scaled.FromLog(lnUnit + p.Fit.Ln)).Mul(j.Net.Scale),
-		Values: make([]int, n*want.Samples),
+		Values: make([]int, len(j.Net.Variables)*want.Samples),
 	}
-	value.Flops = f.nodeFlops(hasMarginals) * float64(len(nodes))
-	computed := -1                       // the node that e was run for
+	evaluations, err := f.drawAll(j, e, nodes, samples, value.Drawn.Values)
+	value.Flops = f.nodeFlops(hasMarginals) * float64(len(nodes)+evaluations)
+	return value, err
+}
+
+// drawAll draws the variables of all samples, which are sorted by node, and writes them to values, sample by sample. e is room to evaluate
+// nodes in. It returns the number of nodes that it has evaluated.
+func (f *form) drawAll(
+	j contraction.Contraction, e *elimination[plain], nodes []node, samples []sample, values []int,
+) (evaluations int, err error) {
+	n := len(j.Net.Variables)
+	current := -1                        // the node that e was run for
 	x := make([]int, len(f.fit.Domains)) // by variable of the fit; statistics that are variables come last
 	for _, s := range samples {
-		if s.node != computed {
+		if s.node != current {
 			f.fillWeights(nodes[s.node], e)
-			e.computeTotal() // the result was in cumulative; the cliques' tables are needed
-			computed = s.node
-			value.Flops += f.nodeFlops(hasMarginals)
+			e.computeTotal() // the result is known; drawVariables needs the cliques' tables
+			current = s.node
+			evaluations++
 		}
 		if err := j.Ctx.Err(); err != nil {
-			return value, err
+			return evaluations, err
 		}
 		e.drawVariables(s.stream, x)
-		assignment := value.Drawn.Values[s.index*n:][:n]
+		assignment := values[s.index*n:][:n]
 		for u, v := range f.variables {
 			assignment[v] = x[u]
 		}
 		f.fit.drawLeaves(s.stream, x, assignment)
 	}
-	return value, nil
+	return evaluations, nil
 }
 
 // checkDraws returns an error if the scale of the network is below 0, or if samples are too many.

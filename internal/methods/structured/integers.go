@@ -31,8 +31,8 @@ type Integers struct {
 	Widest float64 `msgpack:"widest"`
 }
 
-// statisticCount returns the number of statistics. valueCount is the number of values of all variables together: Values has so many
-// integers for each statistic.
+// statisticCount returns the number of statistics. valueCount is the number of values of all variables together: Values has that
+// many integers for each statistic.
 func (n *Integers) statisticCount(valueCount int) int { return len(n.Values) / max(1, valueCount) }
 
 // check returns an error unless all lists of the integers have the lengths that fit f needs, all numbers are finite (a field may be −Inf),

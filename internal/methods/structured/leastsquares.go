@@ -136,7 +136,7 @@ func inDirections(q, u, w []float64, k int) []float64 {
 }
 
 // fitRows returns the rows u for which u wᵀ is nearest to the matrix, for the directions w of s. Row r is u[r*k : r*k+k]. A row of variable
-// i solves the normal equations G u_r = Σ_c matrix[r, c] w_c, G = Σ_c w_c w_cᵀ. Both sums are over the columns c of all variables but i and
+// i solves the normal equations G u_r = Σ_c matrix[r, c] w_c, G = Σ_c w_c w_cᵀ. The sums are over the columns c of all variables but i and
 // outlierNeighbours[i]. ok is false if some equations are singular.
 func (m *interactions) fitRows(s *lowRank, outlierNeighbours [][]int) (u []float64, ok bool) {
 	n, k := m.order, len(s.lambda)

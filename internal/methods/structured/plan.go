@@ -64,7 +64,7 @@ func (f *Fit) histogramEstimate() *btn.Estimate {
 }
 
 // quadratureEstimate returns the estimate of a fit by the nodes of its quadrature. There are two ways: a sum over the nodes of all
-// statistics together, or an elimination in which each statistic is a variable. It takes the cheaper one. It returns nil if both take more
+// statistics together, or an elimination in which each statistic is a variable. It takes the cheaper one. It returns nil if each takes more
 // than maxWork flops, or if Z is 0.
 func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Estimate, error) {
 	e, err := newEvaluator(f, nil) // nil: under weights of 1

@@ -208,7 +208,7 @@ func moebius(g *graph, s *store, remaining *moves) ([]int64, error) {
 	return alpha, nil
 }
 
-// isSubset reports whether all elements of a are in b. Both are ascending.
+// isSubset reports whether all elements of a are in b. The two lists are ascending.
 func isSubset(a, b []int32) bool {
 	k := 0 // position in b
 	for _, leg := range a {

@@ -249,9 +249,10 @@ func (e *embedder) placeSquare(side edge, d, c int32) {
 	e.queueEdges(side.a, side.b, c, d)
 }
 
-// notePeriod changes the periods of the lattice after one index was found at two points, which differ by rows and cols. Both have to be
-// multiples of the periods, so the periods become their greatest common divisors with rows and cols; 0 leaves a period unchanged. If the
-// model is twisted or knotted, the periods become so small that two indices have one point, and buildLattice returns an error.
+// notePeriod changes the periods of the lattice after one index was found at two points, which differ by rows and cols. The differences
+// have to be multiples of the periods, so the periods become their greatest common divisors with rows and cols; 0 leaves a period
+// unchanged. If the model is twisted or knotted, the periods become so small that two indices have one point, and buildLattice returns an
+// error.
 func (e *embedder) notePeriod(rows, cols int32) {
 	for axis, difference := range [2]int32{rows, cols} {
 		for difference != 0 { // Euclid's algorithm

@@ -328,7 +328,7 @@ type Weights struct {
 	// starts. With one start it is Ln itself.
 	LnContributions []float64
 	// Top is the largest of Ln. Share[i][a] is Σ e^{LnContributions−Top} over the chains that end with index i at value a, Squares[i][a]
-	// is Σ e^{LnContributions+Ln−2Top} over them. Both are nil without marginals.
+	// is Σ e^{LnContributions+Ln−2Top} over them. Share and Squares are nil without marginals.
 	Top            float64
 	Share, Squares [][]float64
 
@@ -488,7 +488,7 @@ func (m *Model) Gains(ctx context.Context, p Path, from, to int64, parts int) (g
 
 // addShares sets w.Share and w.Squares, for each value of each index. Share is the sum of the contributions of the chains that end with the
 // value, and Squares the sum of the contributions times the weights of their components: a bound of the sum of squares that standard errors
-// need. Both are relative to e^w.Top.
+// need. The sums are relative to e^w.Top.
 func (m *Model) addShares(w *Weights) {
 	w.Share, w.Squares = make([][]float64, len(m.dims)), make([][]float64, len(m.dims))
 	for i, d := range m.dims {

@@ -3,7 +3,7 @@ package annealing
 // Steps of whole forests: spins whose couplings among themselves make no cycle are carried to the next rung together, given all others.
 //
 // From the leaves up, each spin is summed out at the old rung and at the new, by its odds o and the coupling t = 2^{βK} to its
-// parent: its factor in the parent's odds is (ot+1)/(o+t), in the sum o+t. The weight is multiplied by the ratio of both sums, so
+// parent: its factor in the parent's odds is (ot+1)/(o+t), in the sum o+t. The weight is multiplied by the ratio of the two sums, so
 // that the forest's old state adds no variance. From the roots down, spins are then drawn from the new rung. A root has t = 1 to a
 // row that is no spin. Hamze and de Freitas, From fields to trees, 2004.
 
@@ -190,7 +190,7 @@ type downArgs struct {
 }
 
 // sweepForests carries every forest of all eight chains from one rung to another, given by their √β. It sums a forest out from the leaves
-// up, at both rungs, and multiplies the weights by the ratio of the sums. Then it draws the forest at the new rung from the roots down. A
+// up, at the two rungs, and multiplies the weights by the ratio of the sums. Then it draws the forest at the new rung from the roots down. A
 // forest is spins whose couplings among themselves make no cycle.
 func (b *spinChains) sweepForests(oldRoot, newRoot float32) {
 	// The couplings of the new rung before are those of the old rung now.

@@ -34,13 +34,13 @@ type Proposal struct {
 	firstDrawn int
 }
 
-// stateDrawer draws states of a known density: that of a sweep, of messages, or of a mixture. Both methods return its logarithm.
+// stateDrawer draws states of a known density: that of a sweep, of messages, or of a mixture. Its methods return the logarithm of the density.
 type stateDrawer interface {
 	Draw(r *rand.Rand, x []int) (ln float64)
 	LnDensity(x []int) (ln float64)
 }
 
-// New returns a mixture of mini-buckets and of the states of a sweep, both for expression e. The mini-buckets have the given share, above 0
+// New returns a mixture of mini-buckets and of the states of a sweep, for expression e. The mini-buckets have the given share, above 0
 // and at most 1. If sweep is nil, there are only mini-buckets. Errors: bad input for another share; unsupported if an index has more than
 // 65,536 values.
 func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *sweeps.Sampler, share float64) (*Proposal, error) {
@@ -103,7 +103,7 @@ type Weights struct {
 	// Ln are ln w of every draw in sequence, −Inf for 0. The mean of w estimates Z.
 	Ln []float64
 	// Top is the largest of Ln. Share[i][a] is Σ e^{Ln−Top} over the draws with value a of index i, and Squares[i][a] is Σ e^{2(Ln−Top)}.
-	// Both are nil if they were not asked for. A slice has several values of an index: each term is multiplied by the value's share in the
+	// They are nil if marginals were not asked for. A slice has several values of an index: each term is multiplied by the value's share in the
 	// slice, so that Squares overstates the variation.
 	Top            float64
 	Share, Squares [][]float64
@@ -305,7 +305,7 @@ func (p *Proposal) newScratch(marginals bool) *scratch {
 }
 
 // drawWeight draws a state x and returns ln of its weight. The state is from mini-buckets with probability p.share, and from drawer
-// otherwise; its weight is the same in both cases. If drawer is nil, all states are from mini-buckets.
+// otherwise; its weight is the same in either case. If drawer is nil, all states are from mini-buckets.
 func (p *Proposal) drawWeight(r *rand.Rand, drawer stateDrawer, x []int) float64 {
 	if drawer == nil {
 		return p.bound.Draw(r, x, p.expression)
@@ -322,7 +322,7 @@ func (p *Proposal) drawWeight(r *rand.Rand, drawer stateDrawer, x []int) float64
 }
 
 // lnWeight returns ln ψ/q of state x for the mixture q = (1−ε) q_drawer + ε q_buckets, with ε = p.share. lnDrawer and lnBuckets are the
-// logarithms of both densities at x.
+// logarithms of the two densities at x.
 func (p *Proposal) lnWeight(x []int, lnDrawer, lnBuckets float64) float64 {
 	lnProduct := p.bound.LnProduct(x, p.expression) // ln ψ
 	if math.IsInf(lnProduct, -1) {

@@ -27,7 +27,7 @@ const MaxCountedIndices = 256
 type Component struct {
 	Weight float64     `msgpack:"weight"`
 	Values [][]float64 `msgpack:"values"` // r by index: probabilities of the values
-	// Counts[k] is the probability that k indices are not at the centre, Centre the values of the centre. Both are nil for a component of
+	// Counts[k] is the probability that k indices are not at the centre, Centre the values of the centre. They are nil for a component of
 	// rank one.
 	Counts []float64 `msgpack:"counts,omitempty"`
 	Centre []int     `msgpack:"centre,omitempty"`
