@@ -21,8 +21,8 @@ import (
 
 // sumOutHidden returns e with hidden indices summed out of the tables that have them. An index is hidden if it is neither a variable of the
 // network nor a counter, whose value follows from the variables: it stands for the number of a term of a CP or symmetric tensor. For the
-// most probable assignment all hidden indices are summed out. Otherwise only those are whose tables have entries below 0, or are connected
-// with such tables by hidden indices. The result shares tables with e.
+// most probable assignment all hidden indices are summed out. For other questions a hidden index is summed out only if a table that has it,
+// or that hidden indices connect with it, has an entry below 0. The result shares tables with e.
 func sumOutHidden(
 	ctx context.Context, e *sumproduct.Expression, ask btn.Ask, memory int64,
 ) (*sumproduct.Expression, error) {

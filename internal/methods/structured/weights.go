@@ -196,8 +196,8 @@ func (e *evaluator) fillWeightsDirectly(n node, weights []plain) (lnScale float6
 
 // fillPhases sets run.weights to the weights of node n under all statistics, by value: sizes, which are the weights under the statistics
 // with λ > 0, times e^{i angle}. The angle is the sum over the statistics with λ < 0, of which there is at least one, of √|λ| y v. The
-// factors e^{i √|λ| y v} are tabulated unless the tables would be too large. run.prefix keeps their product over all such statistics but the
-// last, because consecutive nodes often differ only in the last.
+// factors e^{i √|λ| y v} are tabulated unless the tables would be too large. run.prefix keeps their product over all such statistics but
+// the last, because consecutive nodes often differ only in the last.
 func (e *evaluator) fillPhases(n node, sizes []plain, run *elimination[phase]) {
 	if e.factors.base == nil {
 		e.fillPhasesDirectly(n, sizes, run.weights)

@@ -91,8 +91,8 @@ func BetheValue(m *ising.Model, q []float64) float64 {
 // limited to where all four joint probabilities are at least 0.
 func jointUp(coupling, q, r float64) float64 {
 	alpha := math.Expm1(4 * coupling)
-	p := q * r // without a coupling
-	if math.Abs(alpha) > 1e-9 {
+	p := q * r                  // without a coupling
+	if math.Abs(alpha) > 1e-9 { // below, q r is off by less than 1e-9
 		b := 1 + alpha*(q+r)
 		p = 2 * (1 + alpha) * q * r / (b + math.Sqrt(max(0, b*b-4*alpha*(1+alpha)*q*r)))
 		if math.IsNaN(p) { // a coupling beyond the range of numbers: the two are equal, or opposite, as far as they can be

@@ -43,8 +43,8 @@ func Prepare(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Fami
 	return &Prepared{family: f, expression: e, state: s, lnZBP: ln, sign: sign, gauge: gauge}, nil
 }
 
-// WithFamily returns p for another family, which must be planned for the same hypergraph. The two share the data that depend on the expression
-// and the state only. WithFamily(nil) has only these data, to be kept for further families.
+// WithFamily returns p for another family, which must be planned for the same hypergraph. The two share the data that depend on the
+// expression and the state only. WithFamily(nil) has only these data, to be kept for further families.
 func (p *Prepared) WithFamily(f *Family) *Prepared {
 	return &Prepared{family: f, expression: p.expression, state: p.state, lnZBP: p.lnZBP, sign: p.sign, gauge: p.gauge}
 }

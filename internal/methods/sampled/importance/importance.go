@@ -34,7 +34,8 @@ type Proposal struct {
 	firstDrawn int
 }
 
-// stateDrawer draws states of a known density: that of a sweep, of messages, or of a mixture. Its methods return the logarithm of the density.
+// stateDrawer draws states of a known density: that of a sweep, of messages, or of a mixture. Its methods return the logarithm of the
+// density.
 type stateDrawer interface {
 	Draw(r *rand.Rand, x []int) (ln float64)
 	LnDensity(x []int) (ln float64)
@@ -103,8 +104,8 @@ type Weights struct {
 	// Ln are ln w of every draw in sequence, −Inf for 0. The mean of w estimates Z.
 	Ln []float64
 	// Top is the largest of Ln. Share[i][a] is Σ e^{Ln−Top} over the draws with value a of index i, and Squares[i][a] is Σ e^{2(Ln−Top)}.
-	// They are nil if marginals were not asked for. A slice has several values of an index: each term is multiplied by the value's share in the
-	// slice, so that Squares overstates the variation.
+	// They are nil if marginals were not asked for. A slice has several values of an index: each term is multiplied by the value's share in
+	// the slice, so that Squares overstates the variation.
 	Top            float64
 	Share, Squares [][]float64
 }
