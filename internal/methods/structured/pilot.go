@@ -50,19 +50,15 @@ func FindNearPath(
 	}
 	bestCost := math.Inf(1)
 	for rank := 1; rank <= maxNearStatistics; rank++ {
-		positive, err := interactions.nearestPositive(ctx, rank)
+		fit, hasRank, err := interactions.nearFit(ctx, rank)
 		if err != nil {
 			return nil, 0, 0, 0, err
 		}
-		if len(positive.lambda) < rank { // no further direction with λ > 0
+		if !hasRank { // nor has a higher rank
 			break
 		}
-		fit, err := interactions.writeFit(ctx, positive, nil, 0) // no outliers; the chains correct the residual
-		if err != nil || fit == nil {                            // nil: the rest is too wide, at every rank
-			return nil, 0, 0, 0, err
-		}
-		if fit.gridSize() > maxNearNodes { // a higher rank has more nodes
-			break
+		if fit == nil { // the rest is too wide, at every rank
+			return nil, 0, 0, 0, nil
 		}
 
 		// A pilot of its chains sees their variance.
@@ -90,6 +86,23 @@ func FindNearPath(
 		}
 	}
 	return path, spread, flopsPerChain, setup, nil
+}
+
+// nearFit returns a fit of the given rank that is near the network, with λ > 0 only. It is nil if the rest has no elimination in small
+// tables. hasRank is false if there are fewer directions with λ > 0, or too many nodes.
+func (m *interactions) nearFit(ctx context.Context, rank int) (fit *Fit, hasRank bool, err error) {
+	positive, err := m.nearestPositive(ctx, rank)
+	if err != nil || len(positive.lambda) < rank {
+		return nil, false, err
+	}
+	const noResidual = 0                                                   // the chains correct it
+	if fit, err = m.writeFit(ctx, positive, nil, noResidual); err != nil { // nil: no outliers
+		return nil, false, err
+	}
+	if fit == nil {
+		return nil, true, nil
+	}
+	return fit, fit.gridSize() <= maxNearNodes, nil
 }
 
 // gridSize returns the number of points of a fit's grid, which has one axis for each statistic.
