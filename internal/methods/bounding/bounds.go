@@ -69,7 +69,7 @@ func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (b
 // of q says. e has to be a network of positive tables over two spins. If it is not, since evidence that enters as a mask has set entries
 // to 0, v is returned as it is.
 func boundSpins(ctx context.Context, p *problem.Problem, q *Bound, e *sumproduct.Expression, v btn.Value) (_ btn.Value, err error) {
-	model := ising.New(e)
+	model := ising.New(e) // nil if e is no such network
 	if model == nil && q.Masked {
 		return v, nil
 	}
@@ -78,25 +78,26 @@ func boundSpins(ctx context.Context, p *problem.Problem, q *Bound, e *sumproduct
 	}
 	constant := e.Scale.LogAbs() + model.Constant
 
-	if q.Kind == Determinant {
-		rounds := q.Rounds
-		if q.Start { // only the bound of the start, before any round
-			rounds = 0
-		}
-		flops, bytes := isingbounds.DeterminantCost(model.N, rounds, max(q.Slices, 1))
-		if bytes > float64(p.Memory) {
-			return btn.Value{}, fault.New(fault.OverBudget, "%w: a determinant of %d spins needs %.3g bytes, %d are allowed",
-				contraction.ErrMemory, model.N, bytes, p.Memory)
-		}
-		v.Flops = flops
-		v.Bound.Upper, err = isingbounds.UpperBound(ctx, model, rounds, max(q.Slices, 1))
-		v.Bound.Upper += constant
+	if q.Kind != Determinant { // Bethe
+		v.Flops = float64(q.Rounds) * betheRoundFlops * float64(len(model.To)) // To has two entries for each coupling
+		v.Bound.Lower, err = isingbounds.LowerBound(ctx, model, q.Rounds)
+		v.Bound.Lower += constant
 		return v, err
 	}
 
-	v.Flops = float64(q.Rounds) * betheRoundFlops * float64(len(model.To))
-	v.Bound.Lower, err = isingbounds.LowerBound(ctx, model, q.Rounds)
-	v.Bound.Lower += constant
+	// A determinant.
+	rounds := q.Rounds
+	if q.Start { // only the bound of the start, before any round
+		rounds = 0
+	}
+	flops, bytes := isingbounds.DeterminantCost(model.N, rounds, max(q.Slices, 1))
+	if bytes > float64(p.Memory) {
+		return btn.Value{}, fault.New(fault.OverBudget, "%w: a determinant of %d spins needs %.3g bytes, %d are allowed",
+			contraction.ErrMemory, model.N, bytes, p.Memory)
+	}
+	v.Flops = flops
+	v.Bound.Upper, err = isingbounds.UpperBound(ctx, model, rounds, max(q.Slices, 1))
+	v.Bound.Upper += constant
 	return v, err
 }
 

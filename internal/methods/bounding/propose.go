@@ -99,7 +99,8 @@ func (l *boundList) addSpins(m *ising.Model, work, memory float64) (share float6
 
 	roundFlops := betheRoundFlops * float64(len(m.To))
 	if rounds := int(min(share/roundFlops, policy.BoundsRounds)); rounds > 0 && isAttractive {
-		l.add(&Bound{Kind: Bethe, Rounds: rounds}, roundFlops*float64(rounds), 0)
+		const noBytes = 0 // it takes no more memory than the model
+		l.add(&Bound{Kind: Bethe, Rounds: rounds}, roundFlops*float64(rounds), noBytes)
 	}
 	return share
 }

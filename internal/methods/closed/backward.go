@@ -38,64 +38,75 @@ func (b derivativePass) sumAndVisit() (scaled.Number, error) {
 	if err != nil {
 		return scaled.Number{}, err
 	}
-
-	// partials[i] is the product of the polynomials order[0] … order[i], if it is kept. multiplyFrom computes those between first, which is
-	// kept, and end. It keeps all of them, or every stride'th and the last.
-	partials := make([]countspace.Poly, len(order))
-	partials[0] = b.Polys[order[0]]
-	multiplyFrom := func(first, end int, keepsAll bool) error {
-		p := partials[first]
-		for i := first + 1; i < end; i++ {
-			if err := b.Ctx.Err(); err != nil {
-				return err
-			}
-			p = p.Mul(b.Polys[order[i]], b.Ops)
-			if keepsAll || i%stride == 0 || i == len(order)-1 {
-				partials[i] = p
-			}
-		}
-		return nil
-	}
+	p := partialProducts{derivativePass: b, order: order, stride: stride, product: make([]countspace.Poly, len(order))}
+	p.product[0] = b.Polys[order[0]]
 	const keepsAll = true
-	if err := multiplyFrom(0, len(order), !keepsAll); err != nil {
+	if err := p.multiply(0, len(order), !keepsAll); err != nil {
 		return scaled.Number{}, err
 	}
-
-	// Back from the last polynomial: derivative is that of Z by partials[i].
 	last := len(order) - 1
-	z := countspace.Dot(b.S, partials[last], b.Ops)
-	derivative := countspace.Crop(b.S, partials[last].Shape)
+	z := countspace.Dot(b.S, p.product[last], b.Ops)
+	return z, p.visitBackward()
+}
+
+// partialProducts are the products of a pass's polynomials, in a sequence.
+type partialProducts struct {
+	derivativePass
+	order   []int             // the polynomials in the sequence in which they are multiplied
+	stride  int               // every stride'th product is kept, and the last one
+	product []countspace.Poly // product[i] is that of the polynomials order[0] … order[i]; without a Shape if it is not kept
+}
+
+// multiply computes the products between first, which is kept, and end, without these two. It keeps all of them, or every stride'th and the
+// last one of the sequence.
+func (p partialProducts) multiply(first, end int, keepsAll bool) error {
+	product := p.product[first]
+	for i := first + 1; i < end; i++ {
+		if err := p.Ctx.Err(); err != nil {
+			return err
+		}
+		product = product.Mul(p.Polys[p.order[i]], p.Ops)
+		if keepsAll || i%p.stride == 0 || i == len(p.order)-1 {
+			p.product[i] = product
+		}
+	}
+	return nil
+}
+
+// visitBackward goes back from the last polynomial to the first one that is wanted, and visits all wanted ones. Let D be the derivative of
+// Z by product[i]; for the last product it is S. The derivative by polynomial order[i] is D, contracted with product[i−1]. The derivative
+// by product[i−1] is D, contracted with the polynomial.
+func (p partialProducts) visitBackward() error {
+	last := len(p.order) - 1
 	firstWanted := 0
-	for firstWanted < last && !b.Wanted(order[firstWanted]) {
+	for firstWanted < last && !p.Wanted(p.order[firstWanted]) {
 		firstWanted++
 	}
-	for i := last; i > 0; i-- {
-		if i < firstWanted {
-			return z, nil
+	derivative := countspace.Crop(p.S, p.product[last].Shape) // by product[i]
+	for i := last; i > 0 && i >= firstWanted; i-- {
+		if err := p.Ctx.Err(); err != nil {
+			return err
 		}
-		if err := b.Ctx.Err(); err != nil {
-			return scaled.Number{}, err
-		}
-		if partials[i-1].Shape == nil { // not kept
-			if err := multiplyFrom((i-1)/stride*stride, i, keepsAll); err != nil {
-				return scaled.Number{}, err
+		if p.product[i-1].Shape == nil { // not kept: compute all products of its run again
+			const keepsAll = true
+			if err := p.multiply((i-1)/p.stride*p.stride, i, keepsAll); err != nil {
+				return err
 			}
 		}
-		if b.Wanted(order[i]) {
-			if err := b.visit(order[i], countspace.Correlate(derivative, partials[i-1], b.Ops)); err != nil {
-				return scaled.Number{}, err
+		if p.Wanted(p.order[i]) {
+			if err := p.visit(p.order[i], countspace.Correlate(derivative, p.product[i-1], p.Ops)); err != nil {
+				return err
 			}
 		}
-		partials[i] = countspace.Poly{}
+		p.product[i] = countspace.Poly{} // not needed any more: the memory may be used again
 		if i > firstWanted {
-			derivative = countspace.Correlate(derivative, b.Polys[order[i]], b.Ops)
+			derivative = countspace.Correlate(derivative, p.Polys[p.order[i]], p.Ops)
 		}
 	}
-
-	if b.Wanted(order[0]) {
-		return z, b.visit(order[0], derivative)
+	if firstWanted == 0 && p.Wanted(p.order[0]) {
+		return p.visit(p.order[0], derivative)
 	}
-	return z, nil
+	return nil
 }
 
 // chooseStride returns the stride with which sumAndVisit keeps partial products: every stride'th of them. It is 1 if all n partial products
@@ -118,22 +129,20 @@ func (b derivativePass) chooseStride(order []int) (int, error) {
 
 	bytes := 0.0
 	for _, stride := range []int{1, int(math.Ceil(math.Sqrt(float64(len(order)))))} {
-		kept := 0.0       // of the products that are kept
-		run := 0.0        // of those since the last kept one
-		largestRun := 0.0 // of those between two kept ones
+		keptSize, runSize, largestRun := 0.0, 0.0, 0.0 // coefficients: of the kept products, of a run, and of the largest run
 		for i, size := range partialSizes {
 			if i%stride == 0 {
-				kept += size
-				run = 0
+				keptSize += size
+				runSize = 0
 			} else {
-				run += size
+				runSize += size
 			}
-			largestRun = max(largestRun, run)
+			largestRun = max(largestRun, runSize)
 		}
 
 		// 4 more polynomials of up to the size of the last partial product: S, the derivative, and two on the way, such as the next
 		// derivative and a product that is not kept.
-		bytes = bytesPerCoefficient * (kept + largestRun + 4*partialSizes[len(partialSizes)-1])
+		bytes = bytesPerCoefficient * (keptSize + largestRun + 4*partialSizes[len(partialSizes)-1])
 		if bytes <= float64(b.Memory) {
 			return stride, nil
 		}

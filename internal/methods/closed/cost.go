@@ -105,14 +105,15 @@ func symmetricCost(legs int, levels countspace.Levels, componentSize float64) fl
 		linkSize *= float64(s)
 	}
 
-	joint := math.Max(linkSize, componentSize)
+	// The polynomials carry the counts of the link and those of the component, unless one of them decides the other.
+	coefficients := math.Max(linkSize, componentSize)
 	if componentSize > 1 && componentSize != linkSize {
-		joint = linkSize * componentSize // both kinds of counts are carried, unless one decides the other
+		coefficients = linkSize * componentSize
 	}
-	return joint*joint/2 + float64(legs)
+	return coefficients*coefficients/2 + float64(legs) // each pair of coefficients meets once
 }
 
-// pairCost returns the multiply-adds of a product tree whose result has so many coefficients: each pair of them meets once. With one level
+// pairCost returns the multiply-adds of a product tree whose result has size coefficients: each pair of them meets once. With one level
 // there is no product.
 func pairCost(size float64, levels countspace.Levels) float64 {
 	if levels.D == 1 {

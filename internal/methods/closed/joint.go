@@ -24,28 +24,15 @@ func (j form) jointCounts() ([]scaled.Number, error) {
 	}
 
 	weights := j.legWeights(j.vectors, levels)
-	isAsked := make(map[int]bool, len(j.Joint))
+	isAsked := make(map[int]bool, len(j.Joint)) // by link
 	for _, v := range j.Joint {
 		isAsked[j.Net.Variables[v].Link] = true
 	}
-
-	// S contracted with the polynomials of all links that are not asked about.
-	var polys []countspace.Poly
-	for k, link := range j.Net.Links {
-		if err := j.Ctx.Err(); err != nil {
-			return nil, err
-		}
-		if isAsked[k] {
-			continue
-		}
-		p, err := tensor.CountPoly(link.T, pickWeights(link.Legs, weights), levels.D, j.Ops)
-		if err != nil {
-			return nil, fmt.Errorf("link %d: %w", k, err)
-		}
-		polys = append(polys, p)
+	others, err := j.multiplyLinks(isAsked, weights, levels)
+	if err != nil {
+		return nil, err
 	}
-
-	c := jointCells{form: j, others: countspace.Correlate(s, counts.MultiplyPolys(levels.D-1, polys, j.Ops), j.Ops)}
+	c := jointCells{form: j, others: countspace.Correlate(s, others, j.Ops)}
 
 	// The polynomial of each value of the variables that are asked about, times its weight.
 	for _, v := range j.Joint {
@@ -63,6 +50,25 @@ func (j form) jointCounts() ([]scaled.Number, error) {
 		return nil, err
 	}
 	return c.cells, nil
+}
+
+// multiplyLinks returns the product of the count polynomials of all links but those that are left out. weights are by leg.
+func (j form) multiplyLinks(isLeftOut map[int]bool, weights []tensor.LegWeights, levels countspace.Levels) (p countspace.Poly, err error) {
+	var polys []countspace.Poly
+	for k, link := range j.Net.Links {
+		if err := j.Ctx.Err(); err != nil {
+			return p, err
+		}
+		if isLeftOut[k] {
+			continue
+		}
+		p, err := tensor.CountPoly(link.T, pickWeights(link.Legs, weights), levels.D, j.Ops)
+		if err != nil {
+			return p, fmt.Errorf("link %d: %w", k, err)
+		}
+		polys = append(polys, p)
+	}
+	return counts.MultiplyPolys(levels.D-1, polys, j.Ops), nil // level 0 counts nothing, so it has no count variable
 }
 
 // jointCells walks the cells of a set, the last variable fastest.

@@ -11,8 +11,8 @@ import (
 //
 //	W[x*levels+a] = Σ_{y: λ(y)=a} O[x*dim+y] v[y]
 //
-// v is the component's vector, nil for all ones, O the learned map, rotation, nil for the identity, and λ is levelOf, nil for one level.
-// Cost O(dim²), or O(dim) without a map.
+// v is the component's vector; nil stands for all ones. O is the learned map, rotation; nil stands for the identity. λ is levelOf; nil
+// stands for one level. Cost O(dim²), or O(dim) without a map.
 func weightsOfLeg(dim int, vector, rotation []float64, levelOf []uint8, levels int) tensor.LegWeights {
 	w := make(tensor.LegWeights, dim*levels)
 	for y := range dim {
@@ -40,15 +40,8 @@ func weightsOfLeg(dim int, vector, rotation []float64, levelOf []uint8, levels i
 // legWeights returns the weights of every leg, as weightsOfLeg does, for the vectors r by leg; nil is all ones. Legs without vector and map
 // share their weights if they have the same dimension and levels.
 func (j form) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWeights {
-	// Kinds of legs without vector and map: by dimension, and by the list of levels, which equal legs share.
-	type kind struct {
-		dim         int
-		firstOfList *uint8
-	}
-	weightsOfKind := map[kind]tensor.LegWeights{}
-	var previous kind // of the last leg without vector and map: most legs are alike
-	var previousWeights tensor.LegWeights
-	all := make([]tensor.LegWeights, len(j.Net.Dims))
+	plain := plainLegs{levels: levels.D, weights: map[legKind]tensor.LegWeights{}}
+	weights := make([]tensor.LegWeights, len(j.Net.Dims))
 	for leg, dim := range j.Net.Dims {
 		var v, rotation []float64 // nil: all ones, the identity
 		if len(r) > 0 {
@@ -57,28 +50,46 @@ func (j form) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWe
 		if len(j.rotations) > 0 {
 			rotation = j.rotations[leg]
 		}
-
-		k := kind{dim: dim}
 		var levelOf []uint8
 		if levels.D > 1 {
 			levelOf = levels.Of[leg]
-			k.firstOfList = &levelOf[0]
 		}
-
 		if v == nil && rotation == nil {
-			if previousWeights == nil || k != previous {
-				if weightsOfKind[k] == nil {
-					weightsOfKind[k] = weightsOfLeg(dim, nil, nil, levelOf, levels.D)
-				}
-				previous, previousWeights = k, weightsOfKind[k]
-			}
-			all[leg] = previousWeights
-			continue
+			weights[leg] = plain.weightsOf(dim, levelOf)
+		} else {
+			weights[leg] = weightsOfLeg(dim, v, rotation, levelOf, levels.D)
 		}
-
-		all[leg] = weightsOfLeg(dim, v, rotation, levelOf, levels.D)
 	}
-	return all
+	return weights
+}
+
+// plainLegs remembers the weights of legs without vector and map, by kind.
+type plainLegs struct {
+	levels   int
+	weights  map[legKind]tensor.LegWeights
+	lastKind legKind // of the last call: most legs are alike, so that it saves a look at the map
+	last     tensor.LegWeights
+}
+
+// legKind is the dimension of a leg, and the address of its list of levels, which equal legs share; nil for one level.
+type legKind struct {
+	dim         int
+	firstOfList *uint8
+}
+
+// weightsOf returns the weights of a leg without vector and map.
+func (p *plainLegs) weightsOf(dim int, levelOf []uint8) tensor.LegWeights {
+	kind := legKind{dim: dim}
+	if levelOf != nil {
+		kind.firstOfList = &levelOf[0]
+	}
+	if p.last == nil || kind != p.lastKind {
+		if p.weights[kind] == nil {
+			p.weights[kind] = weightsOfLeg(dim, nil, nil, levelOf, p.levels)
+		}
+		p.lastKind, p.last = kind, p.weights[kind]
+	}
+	return p.last
 }
 
 // pickWeights returns the weights of a link's legs, by mode, from those of all legs.

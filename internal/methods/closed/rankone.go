@@ -31,26 +31,26 @@ type form struct {
 
 // formOf returns a contraction of a part, with the part's frame, vectors and S.
 func formOf(j contraction.Contraction, part btn.Part) form {
-	out := form{Contraction: j, fullNetwork: j.Net, levels: oneLevel}
+	f := form{Contraction: j, fullNetwork: j.Net, levels: oneLevel}
 
-	var frame *btn.Frame
+	var frame *btn.Frame // levels, and learned maps of the legs
 	switch part := part.(type) {
 	case *RankOne:
 		frame = part.Frame
-		out.vectors = part.R
+		f.vectors = part.R
 	case *CP:
 		frame = part.Frame
-		out.cp = part.Tensor
+		f.cp = part.Tensor
 	case *SymmetryRankOne:
 		frame = part.Frame
-		out.vectors = part.R
-		out.symmetricPoly = part.S
-		out.levels = part.Frame.Levels
+		f.vectors = part.R
+		f.symmetricPoly = part.S
+		f.levels = part.Frame.Levels
 	}
 
-	out.isClosedForm = frame.Closed
-	out.rotations = frame.Rotations
-	return out
+	f.isClosedForm = frame.Closed
+	f.rotations = frame.Rotations
+	return f
 }
 
 // Contract implements contraction.Contractor: it multiplies the values of the links (Lemma 2 with one term).
@@ -148,7 +148,7 @@ func (j form) contractRankOne(r [][]float64, weight scaled.Number) (scaled.Numbe
 
 		factors[k] = p.At(nil) // p is a number
 		z = z.Mul(factors[k])
-		if z.IsZero() && j.Marginals == nil {
+		if z.IsZero() && j.Marginals == nil { // marginals need the factors of all links
 			break
 		}
 	}
@@ -165,26 +165,26 @@ func (j form) contractRankOne(r [][]float64, weight scaled.Number) (scaled.Numbe
 func (j form) rankOneMarginals(
 	factors []scaled.Number, weight scaled.Number, weights []tensor.LegWeights,
 ) error {
-	// others[k] = weight · Π_{i≠k} factors[i]: first the factors before k, then those after it.
-	others := make([]scaled.Number, len(factors))
+	// productWithout[k] = weight · Π_{i≠k} factors[i]: first the factors before k, then those after it.
+	productWithout := make([]scaled.Number, len(factors))
 	product := weight
 	for k, x := range factors {
-		others[k] = product
+		productWithout[k] = product
 		product = product.Mul(x)
 	}
 	product = scaled.One
 	for k := len(factors) - 1; k >= 0; k-- {
-		others[k] = others[k].Mul(product)
+		productWithout[k] = productWithout[k].Mul(product)
 		product = product.Mul(factors[k])
 	}
 
-	j.Ops.Add(3 * len(factors)) // the products above, for each link
+	j.Ops.Add(3 * len(factors)) // 3 products for each link, above
 	one := countspace.Constant(0, scaled.One)
 	for k := range factors {
 		if err := j.Ctx.Err(); err != nil {
 			return err
 		}
-		if err := j.addMarginals(k, one, others[k], weights); err != nil {
+		if err := j.addMarginals(k, one, productWithout[k], weights); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ func (j form) judgeCancellation(value *btn.Value, run func(form) (scaled.Number,
 	}
 	flops := 2 * float64(positive.Ops.MulAdds)
 
-	// Bound the roundings of any one term, in 2^−53 of it.
+	// Bound the roundings of any one term, in 2^−53 of it: one for each rounded input and each link, and 4 for each leg.
 	roundings := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.fullNetwork) +
 		float64(4*len(j.fullNetwork.Dims)+len(j.Net.Links))
 	for _, d := range j.fullNetwork.Dims {
@@ -53,7 +53,7 @@ func (j form) judgeCancellation(value *btn.Value, run func(form) (scaled.Number,
 		value.Flops += flops
 		value.Digits, value.Rounding, value.Doubt = digits, rounding, doubt
 	} else if math.Ldexp(roundings, -53)*math.Pow(10, digits) >= 1 || value.Z.IsZero() {
-		value.Doubt = doubt // no digit is known
+		value.Doubt = doubt // the rounding times 10^digits, the factor that cancels, is the value or more: no digit is known
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (j form) mayCancel(weights []tensor.LegWeights) bool {
 }
 
 // absolute returns the same contraction with the absolute value of every number, without marginals, and with a count of multiply-adds of
-// its own.
+// its own. j is a copy, which it changes and returns.
 func (j form) absolute() form {
 	net := *j.Net
 	net.Links = slices.Clone(net.Links)

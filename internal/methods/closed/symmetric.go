@@ -13,10 +13,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// contractSymmetric returns Σ_c S_c [z^c] Π_j p_j(z), where p_j is the count polynomial of link j under the leg weights, which contain R
-// and the learned maps. Lemma 3 is R = 1. It adds the marginals if they are wanted. It multiplies the links' polynomials first and
-// contracts the product with S last. The paper contracts S with one link after the other, with the same bound of the work. Source: Hamid
-// and Braun, Lemmas 3 and 4.
+// contractSymmetric returns Σ_c S_c [z^c] Π_j p_j(z). Coefficient c of the count polynomial p_j is the sum of the entries of link j with
+// c_a legs at each level a, times the leg weights, which contain R and the learned maps. Lemma 3 is R = 1. It adds the marginals if they
+// are wanted. It multiplies the links' polynomials first and contracts the product with S last. The paper contracts S with one link after
+// the other, with the same bound of the work. Source: Hamid and Braun, Lemmas 3 and 4.
 func (j form) contractSymmetric() (scaled.Number, error) {
 	levels := j.levels
 	if err := j.checkMemory(levels); err != nil {

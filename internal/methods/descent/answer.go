@@ -43,19 +43,19 @@ func (p *Prepared) eliminateSlice(
 // returns nil if all terms of the slices are 0.
 //
 // Assignments are tied if their weights are equal up to the rounding of their factors' entries. Of tied assignments it returns the
-// smallest in the order of the variables. The terms whose logarithms are within slack of the largest are compared; if there are more than
-// maxTies of them, only maxTies, those that the path meets first. Unique says that nothing is tied with the best, and that all such terms
-// were compared.
+// smallest in the order of the variables. The terms whose logarithms are within slack, the rounding of a logarithm, of the largest are
+// compared; if there are more than maxTies of them, only maxTies, those that the path meets first. Unique says that nothing is tied with
+// the best, and that all terms within slack were compared.
 func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found, error) {
 	steps, err := p.steps(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	var best *btn.Found
-	fixed := make([]int, len(p.simplified.Dims)) // values of the indices that the slice fixes
-	lnNeeded := math.Inf(-1)                     // slices whose largest term is below it are of no use
+	sliceValues := make([]int, len(p.simplified.Dims)) // of the indices that the slice fixes
+	lnNeeded := math.Inf(-1)                           // slices whose largest term is below it are of no use
 	for s := o.From; s < o.To; s++ {
-		r, err := p.eliminateSlice(ctx, path, steps, s, fixed, o)
+		r, err := p.eliminateSlice(ctx, path, steps, s, sliceValues, o)
 		if err != nil {
 			return nil, err
 		}
@@ -65,20 +65,20 @@ func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found,
 			continue
 		}
 
-		found, err := p.bestOfSlice(ctx, r, fixed, path.Slices, slack)
+		bestOfSlice, err := p.bestOfSlice(ctx, r, sliceValues, path.Slices, slack)
 		if err != nil {
 			return nil, err
 		}
 		if o.Best > 1 {
-			if err := p.addOthers(ctx, found, o.Best-1, r, fixed, path.Slices, slack); err != nil {
+			if err := p.addOthers(ctx, bestOfSlice, o.Best-1, r, sliceValues, path.Slices, slack); err != nil {
 				return nil, err
 			}
 		}
 
-		best = best.Better(found) // the heavier one, with the next best ones of both
+		best = best.Better(bestOfSlice) // the heavier one, with the next best ones of the two; best may be nil
 		if o.Best < 2 {
 			lnNeeded = max(lnNeeded, lnLargest)
-		} else if best.Shorten(o.Best); !best.All {
+		} else if best.Shorten(o.Best); !best.All { // there are more: the last one listed has to be beaten
 			lnNeeded = best.Others[o.Best-2].Weight.LogAbs()
 		}
 	}
@@ -86,10 +86,10 @@ func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found,
 }
 
 // addOthers adds the count next best assignments of a slice to best, the best one of the slice. r is the run of the slice, which fixes the
-// indices in sliced to their values in fixed. Terms whose logarithms differ by at most slack are compared by their weights, so Largest may
-// return more terms than it is asked for.
+// indices in sliced to their values in sliceValues. Terms whose logarithms differ by at most slack are compared by their weights, so
+// Largest may return more terms than it is asked for.
 func (p *Prepared) addOthers(
-	ctx context.Context, best *btn.Found, count int, r *buckets.Run, fixed, sliced []int, slack float64,
+	ctx context.Context, best *btn.Found, count int, r *buckets.Run, sliceValues, sliced []int, slack float64,
 ) error {
 	terms, hasAll, err := r.Largest(ctx, count+1, slack, maxTies) // best itself is among them
 	if err != nil {
@@ -98,7 +98,7 @@ func (p *Prepared) addOthers(
 	indexValues := make([]int, len(p.expression.Dims))
 	for _, termValues := range terms {
 		for _, i := range sliced {
-			termValues[i] = fixed[i]
+			termValues[i] = sliceValues[i]
 		}
 		if values := p.assignment(termValues, indexValues); !slices.Equal(values, best.Values) {
 			best.Others = append(best.Others, btn.Other{Values: values, Weight: scaledNumber(weightOf(p.expression, indexValues))})
@@ -111,18 +111,18 @@ func (p *Prepared) addOthers(
 }
 
 // slack bounds the rounding difference of two computed logarithms of the same term. ln is the logarithm, and steps are those of the
-// elimination that computed it. With size, the sum of the magnitudes of all summands of the logarithm:
+// elimination that computed it. It adds up four bounds, in which size is the sum of the magnitudes of all summands of the logarithm:
 //
 //	2 roundings for each table and each step, and 8 more, each at most size · 2^-53
 //	the roundings of the logarithms themselves, 4 · 2^-53 each
 //	2 · p.rounding · 2^-53 for the simplification
 //	tieWidth for the rounding of the entries
 func (p *Prepared) slack(steps []buckets.Step, ln float64) float64 {
-	size := math.Abs(ln) // sum of magnitudes
+	size := math.Abs(ln)
 	if !p.expression.Scale.IsZero() {
 		size += math.Abs(p.expression.Scale.LogAbs())
 	}
-	for t := range p.simplified.Tables { // the largest entry of a table is taken out of it nowhere
+	for t := range p.simplified.Tables { // a large entry of one table and a small one of another may cancel in ln
 		size += math.Abs(largestExponent(&p.simplified.Tables[t])) * math.Ln2
 	}
 	roundings := float64(2*len(p.simplified.Tables) + 2*len(steps) + 8)
@@ -151,11 +151,11 @@ func largestExponent(t *sumproduct.Table) float64 {
 // bestOfSlice returns the best assignment of a slice. r, the run of the slice, has computed logarithms of its terms; the terms at most
 // slack below the largest logarithm, maxTies of them at most, are compared by weights that are computed more precisely. Weights that agree
 // within the rounding of the entries (tieWidth) are tied: of the tied assignments it returns the smallest one. The slice fixes the indices
-// in sliced to their values in fixed.
+// in sliced to their values in sliceValues.
 func (p *Prepared) bestOfSlice(
-	ctx context.Context, r *buckets.Run, fixed, sliced []int, slack float64,
+	ctx context.Context, r *buckets.Run, sliceValues, sliced []int, slack float64,
 ) (*btn.Found, error) {
-	// The assignments and weights of these terms.
+	// The assignments and weights of the terms at most slack below the largest.
 	terms, hasAll, err := r.Near(ctx, slack, maxTies)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (p *Prepared) bestOfSlice(
 	heaviest := 0
 	for k, termValues := range terms {
 		for _, i := range sliced {
-			termValues[i] = fixed[i]
+			termValues[i] = sliceValues[i]
 		}
 		values[k] = p.assignment(termValues, indexValues) // writes indexValues, too
 		weights[k] = weightOf(p.expression, indexValues)
@@ -208,7 +208,7 @@ func isClose(a, b *big.Float, width float64) bool {
 
 // weightOf returns the product of the scale and the tables of an expression, at the given values of all indices, to 192 bits.
 func weightOf(e *sumproduct.Expression, values []int) *big.Float {
-	const precision = 192
+	const precision = 192 // chosen: far beyond the 53 bits of the entries
 	w := new(big.Float).SetPrec(precision).SetFloat64(e.Scale.Mant)
 	exp := e.Scale.Exp // exponents are added up apart
 	x := new(big.Float)
@@ -246,7 +246,7 @@ func (p *Prepared) Draw(
 		return nil, err
 	}
 	variables := len(p.net.Variables)
-	drawn := &btn.Drawn{Values: make([]int, n*variables)}
+	result := &btn.Drawn{Values: make([]int, n*variables)}
 	termValues := make([]int, len(p.simplified.Dims))
 	indexValues := make([]int, len(p.expression.Dims))
 	for s := o.From; s < o.To; s++ {
@@ -259,12 +259,12 @@ func (p *Prepared) Draw(
 			continue
 		}
 		z := scaled.FromLog(ln)
-		drawn.Weight = drawn.Weight.Add(z)
+		result.Weight = result.Weight.Add(z)
 
 		// Replace draws of the slices before by draws of this one.
-		share := z.Div(drawn.Weight).Float64()
+		share := z.Div(result.Weight).Float64()
 		for k := range n {
-			if k&63 == 0 && ctx.Err() != nil {
+			if k&63 == 0 && ctx.Err() != nil { // now and then
 				return nil, ctx.Err()
 			}
 			rng := rand.New(rand.NewPCG(seed, uint64(s)<<32|uint64(k)))
@@ -272,11 +272,11 @@ func (p *Prepared) Draw(
 				continue // the draw stays that of a slice before
 			}
 			r.Draw(rng, termValues)
-			copy(drawn.Values[k*variables:], p.assignment(termValues, indexValues))
+			copy(result.Values[k*variables:], p.assignment(termValues, indexValues))
 		}
 	}
-	if drawn.Weight.IsZero() {
+	if result.Weight.IsZero() {
 		return nil, nil
 	}
-	return drawn, nil
+	return result, nil
 }

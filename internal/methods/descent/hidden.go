@@ -21,8 +21,8 @@ import (
 
 // sumOutHidden returns e with hidden indices summed out of the tables that have them. An index is hidden if it is neither a variable of the
 // network nor a counter, whose value follows from the variables: it stands for the number of a term of a CP or symmetric tensor. For the
-// most probable assignment all hidden indices are summed out. Otherwise only those are whose tables have entries below 0, or are connected
-// with such tables by hidden indices. The result shares tables with e.
+// most probable assignment all hidden indices are summed out. For other questions a hidden index is summed out only if a table that has it,
+// or that hidden indices connect with it, has an entry below 0. The result shares tables with e.
 func sumOutHidden(
 	ctx context.Context, e *sumproduct.Expression, ask btn.Ask, memory int64,
 ) (*sumproduct.Expression, error) {
@@ -39,8 +39,9 @@ func sumOutHidden(
 
 // SumOutSigned returns e with hidden indices summed out of the tables that have entries below 0, and of the tables that hidden indices
 // connect with these. An index is hidden if it is not among variables; variables may contain −1, which stands for no index. The sums
-// mostly have one sign, as those of clauses have. It returns e itself if a sum is beyond the range of float64. Errors: over_budget if the
-// tables of the sums do not fit memory bytes; the context's.
+// mostly have one sign. Example: a clause, which excludes one assignment of its variables, is the difference of two terms, but no entry of
+// it is below 0. SumOutSigned returns e itself if a sum is beyond the range of float64. Errors: over_budget if the tables of the sums do
+// not fit memory bytes; the context's.
 func SumOutSigned(
 	ctx context.Context, e *sumproduct.Expression, variables []int, memory int64,
 ) (*sumproduct.Expression, error) {
@@ -54,11 +55,11 @@ func SumOutSigned(
 		}
 	}
 	const sumsAll = false // only groups of connected tables in which one has an entry below 0
-	out, err := sumOutIndices(ctx, e, hidden, sumsAll, memory)
-	if err == nil && hasExponents(out) { // exponents that float64 does not hold
+	reduced, err := sumOutIndices(ctx, e, hidden, sumsAll, memory)
+	if err == nil && hasExponents(reduced) { // exponents that float64 does not hold
 		return e, nil
 	}
-	return out, err
+	return reduced, err
 }
 
 // sumOutIndices returns e with hidden indices summed out of the tables that have them. If sumsAll is false, it does so only in the groups
@@ -70,14 +71,14 @@ func sumOutIndices(
 		return e, nil
 	}
 
-	// A table for each group, or the tables of the group.
-	out := *e
-	out.Dims = slices.Clone(e.Dims)
-	out.Tables = nil
+	// A group of connected tables becomes one table if its indices are summed out. Otherwise its tables stay.
+	reduced := *e
+	reduced.Dims = slices.Clone(e.Dims)
+	reduced.Tables = nil
 	for _, group := range connectedGroups(e, hidden) {
 		if !sumsAll && !group.hasNegative(e) {
 			for _, t := range group.tables {
-				out.Tables = append(out.Tables, e.Tables[t])
+				reduced.Tables = append(reduced.Tables, e.Tables[t])
 			}
 			continue
 		}
@@ -86,27 +87,27 @@ func sumOutIndices(
 			return nil, err
 		}
 		for _, i := range group.indices {
-			out.Dims[i] = 1
+			reduced.Dims[i] = 1
 		}
-		out.Scale = out.Scale.Mul(power)     // the sums are table times power
-		memory -= int64(8 * len(table.Data)) // the table stays: 8 bytes an entry
+		reduced.Scale = reduced.Scale.Mul(power) // the sums are table times power
+		memory -= int64(8 * len(table.Data))     // the table stays: 8 bytes an entry
 		switch {
 		case len(table.Scope) > 0:
-			out.Tables = append(out.Tables, table)
-		case table.Exp != nil:
-			out.Scale = out.Scale.Mul(scaled.Make(table.Data[0], table.Exp[0]))
-		default:
-			out.Scale = out.Scale.Mul(scaled.FromFloat(table.Data[0]))
+			reduced.Tables = append(reduced.Tables, table)
+		case table.Exp != nil: // a number, with an exponent
+			reduced.Scale = reduced.Scale.Mul(scaled.Make(table.Data[0], table.Exp[0]))
+		default: // a number
+			reduced.Scale = reduced.Scale.Mul(scaled.FromFloat(table.Data[0]))
 		}
 	}
 
 	// Tables without hidden indices.
 	for t := range e.Tables {
 		if !slices.ContainsFunc(e.Tables[t].Scope, func(i int) bool { return hidden[i] }) {
-			out.Tables = append(out.Tables, e.Tables[t])
+			reduced.Tables = append(reduced.Tables, e.Tables[t])
 		}
 	}
-	return &out, nil
+	return &reduced, nil
 }
 
 // group is a set of hidden indices that tables connect, and the numbers of these tables.
@@ -185,7 +186,7 @@ func (g group) sumOut(
 
 	if !hasExponents(sub) {
 		table, power, err = g.sumInFloats(ctx, sub, steps)
-		if !errors.Is(err, sumproduct.ErrSpan) {
+		if !errors.Is(err, sumproduct.ErrSpan) { // ErrSpan: a product may leave the range of float64
 			return table, power, err
 		}
 	}
@@ -195,7 +196,7 @@ func (g group) sumOut(
 	return g.sumInWide(ctx, sub, steps)
 }
 
-// overBudget returns the error that the group's table over scope, which would take that many bytes, does not fit the memory.
+// overBudget returns the error that the group's table over scope, which takes bytes, does not fit the memory.
 func (g group) overBudget(e *sumproduct.Expression, scope []int, bytes float64, memory int64) error {
 	return fault.New(fault.OverBudget,
 		"%w: %s is a sum of terms, and finding assignments needs it as a dense table: %.3g bytes, the "+
@@ -203,48 +204,48 @@ func (g group) overBudget(e *sumproduct.Expression, scope []int, bytes float64, 
 }
 
 // sumInFloats sums the group's indices out in float64, along the steps of an elimination. sub has the tables of the group. The result is
-// out times power, a power of 2. If sub has entries below 0, each sum is compared with the sum of its terms' absolute values; a sum that is
-// much smaller has lost digits by cancellation and is computed once more, exactly. Errors: sumproduct.ErrSpan if products may leave the
+// sums times power, a power of 2. If sub has entries below 0, each sum is compared with the sum of its terms' absolute values; a sum that
+// is much smaller has lost digits by cancellation and is computed once more, exactly. Errors: sumproduct.ErrSpan if products may leave the
 // range of float64.
 func (g group) sumInFloats(
 	ctx context.Context, sub *sumproduct.Expression, steps []buckets.Step,
-) (out sumproduct.Table, power scaled.Number, err error) {
-	out, exp, err := buckets.EliminateSigned(ctx, sub, steps)
+) (sums sumproduct.Table, power scaled.Number, err error) {
+	sums, exp, err := buckets.EliminateSigned(ctx, sub, steps)
 	power = scaled.Make(1, exp)
 	if err != nil || !sub.Signed() {
-		return out, power, err
+		return sums, power, err
 	}
 
 	// Compare each sum with that of its terms' absolute values.
 	abs, absExp, err := buckets.EliminateSigned(ctx, sub.Absolute(), steps)
 	if err != nil {
-		return out, power, err
+		return sums, power, err
 	}
-	shift := int(absExp - exp) // entries of abs are in units of 2^absExp, those of out in units of 2^exp
-	for k, x := range out.Data {
+	shift := int(absExp - exp) // entries of abs are in units of 2^absExp, those of sums in units of 2^exp
+	for k, x := range sums.Data {
 		absSum := math.Ldexp(abs.Data[k], shift)
 		if absSum == 0 || math.Abs(x) >= minRatio*absSum { // no digits have cancelled
 			continue
 		}
 		if k&63 == 0 && ctx.Err() != nil { // looks at the context now and then: exact sums are slow
-			return out, power, ctx.Err()
+			return sums, power, ctx.Err()
 		}
-		sum := exactSum(sub, g.indices, valuesAt(sub.Dims, out.Scope, k))
-		sum.SetMantExp(sum, int(-exp))
-		out.Data[k], _ = sum.Float64()
+		sum := exactSum(sub, g.indices, valuesAt(sub.Dims, sums.Scope, k))
+		sum.SetMantExp(sum, int(-exp)) // sum · 2^−exp
+		sums.Data[k], _ = sum.Float64()
 	}
-	return out, power, nil
+	return sums, power, nil
 }
 
 // maxShift bounds the exponents of numbers whose sums are computed without rounding.
 const maxShift = 1 << 16
 
 // sumInWide sums the group's indices out in wide numbers, which have more digits than float64, along the steps of an elimination. sub has
-// the tables of the group. The result is out times power, which is 1: the entries of out have exponents. The error is unsupported if digits
-// cancel in an entry whose numbers have exponents too large for an exact sum.
+// the tables of the group. The result is table times power, which is 1: the entries of the table have exponents. The error is unsupported
+// if digits cancel in an entry whose numbers have exponents too large for an exact sum.
 func (g group) sumInWide(
 	ctx context.Context, sub *sumproduct.Expression, steps []buckets.Step,
-) (out sumproduct.Table, power scaled.Number, err error) {
+) (table sumproduct.Table, power scaled.Number, err error) {
 	plan := make([]*contractionorder.Step, len(steps))
 	for k, s := range steps {
 		plan[k] = &contractionorder.Step{In: s.In, Sum: s.Drop, Out: s.Out}
@@ -255,19 +256,19 @@ func (g group) sumInWide(
 	}
 
 	// Sums whose terms have both signs: those that are less than minWideRatio of the sum of the absolute terms are computed anew, exactly.
-	abs, _, err := wide.Table(ctx, sub.Absolute(), plan)
+	abs, _, err := wide.Table(ctx, sub.Absolute(), plan) // over the same scope
 	if err != nil {
-		return out, power, err
+		return table, power, err
 	}
 	for k := range sums {
 		if sums[k].Abs().Cmp(abs[k].Mul(scaled.FromFloat(minWideRatio))) >= 0 {
 			continue
 		}
-		if k&63 == 0 && ctx.Err() != nil {
-			return out, power, ctx.Err()
+		if k&63 == 0 && ctx.Err() != nil { // now and then
+			return table, power, ctx.Err()
 		}
 		if exponentBound(sub) > maxShift {
-			return out, power, fault.New(fault.Unsupported, "%w: %s is a sum of terms of both signs that cancel",
+			return table, power, fault.New(fault.Unsupported, "%w: %s is a sum of terms of both signs that cancel",
 				sumproduct.ErrSpan, factorName(sub, scope))
 		}
 		sums[k] = scaled.FromBig(exactSum(sub, g.indices, valuesAt(sub.Dims, scope, k)))
@@ -311,133 +312,156 @@ func valuesAt(dims, scope []int, k int) []int {
 // this sum has the fewest entries. Steps refer to tables by number: 0 to len(e.Tables)−1 for those of e, len(e.Tables)+n for the result of
 // step n.
 func (g group) eliminationSteps(e *sumproduct.Expression) (steps []buckets.Step, scope []int) {
-	type table struct {
-		number int
-		scope  []int
-	}
-	var tables []table // that no step has replaced yet
+	var tables []numberedTable // that no step has replaced yet
 	for t := range e.Tables {
-		tables = append(tables, table{t, e.Tables[t].Scope})
+		tables = append(tables, numberedTable{t, e.Tables[t].Scope})
 	}
 	remaining := slices.Clone(g.indices)
 	for n := len(e.Tables); len(remaining) > 0; n++ { // n is the number of the table that the step makes
-		// Find the index of the smallest sum, the numbers of its tables (inputs), and their other indices (union).
-		best, leastSize := 0, math.Inf(1)
-		var bestInputs, bestScope []int
-		for k, i := range remaining {
-			size := 1.0
-			var inputs, union []int
-			for _, t := range tables {
-				if !slices.Contains(t.scope, i) {
-					continue
-				}
-				inputs = append(inputs, t.number)
-				for _, j := range t.scope {
-					if j != i && !slices.Contains(union, j) {
-						union = append(union, j)
-						size *= float64(e.Dims[j])
-					}
-				}
-			}
-			if size < leastSize {
-				best, leastSize, bestInputs, bestScope = k, size, inputs, union
-			}
-		}
-
-		slices.Sort(bestScope)
-		steps = append(steps, buckets.Step{In: bestInputs, Drop: []int{remaining[best]}, Out: bestScope})
-		tables = slices.DeleteFunc(tables, func(t table) bool { return slices.Contains(bestInputs, t.number) })
-		tables = append(tables, table{n, bestScope})
-		remaining = slices.Delete(remaining, best, best+1)
-		scope = bestScope
+		k, step := smallestStep(remaining, tables, e.Dims)
+		steps = append(steps, step)
+		tables = slices.DeleteFunc(tables, func(t numberedTable) bool { return slices.Contains(step.In, t.number) })
+		tables = append(tables, numberedTable{n, step.Out})
+		remaining = slices.Delete(remaining, k, k+1)
+		scope = step.Out
 	}
 	return steps, scope
+}
+
+// numberedTable is the scope of a table, and the number by which steps refer to the table.
+type numberedTable struct {
+	number int
+	scope  []int
+}
+
+// smallestStep returns the step that sums one of the indices out of the tables that have it: the step whose sum has the fewest entries, the
+// first one of several. k is the place of its index among the indices.
+func smallestStep(indices []int, tables []numberedTable, dims []int) (k int, step buckets.Step) {
+	leastSize := math.Inf(1)
+	for place, i := range indices {
+		size := 1.0
+		var inputs, union []int // numbers of the tables with i, and their other indices
+		for _, t := range tables {
+			if !slices.Contains(t.scope, i) {
+				continue
+			}
+			inputs = append(inputs, t.number)
+			for _, j := range t.scope {
+				if j != i && !slices.Contains(union, j) {
+					union = append(union, j)
+					size *= float64(dims[j])
+				}
+			}
+		}
+		if size < leastSize {
+			k, leastSize = place, size
+			step.In, step.Out = inputs, union
+		}
+	}
+	step.Drop = []int{indices[k]}
+	slices.Sort(step.Out)
+	return k, step
 }
 
 // exactSum returns the sum, over all values of the hidden indices, of the product of the tables of e, rounded once at the end. All other
 // indices have their values in values. It eliminates the hidden indices one by one in rational numbers. It uses values as scratch: their
 // entries at hidden indices change.
 func exactSum(e *sumproduct.Expression, hidden []int, values []int) *big.Float {
-	type rationalTable struct {
-		scope []int // hidden indices
-		data  []*big.Rat
-	}
-	entryAt := func(scope []int) int { // index of the present values in a table over scope
-		entry := 0
-		for _, i := range scope {
-			entry = entry*e.Dims[i] + values[i]
-		}
-		return entry
-	}
-	forEachValue := func(scope []int, f func()) { // calls f at all values of the indices of scope, the last one fastest
-		count := 1
-		for _, i := range scope {
-			count *= e.Dims[i]
-		}
-		for n := range count {
-			for k := len(scope) - 1; k >= 0; k-- {
-				values[scope[k]] = n % e.Dims[scope[k]]
-				n /= e.Dims[scope[k]]
-			}
-			f()
-		}
-	}
-
-	// The tables over their hidden indices, with the others fixed.
+	at := state{e.Dims, values}
 	var tables []rationalTable
 	for t := range e.Tables {
-		var r rationalTable
-		for _, i := range e.Tables[t].Scope {
-			if slices.Contains(hidden, i) {
-				r.scope = append(r.scope, i)
-			}
-		}
-		forEachValue(r.scope, func() {
-			table, entry := &e.Tables[t], entryAt(e.Tables[t].Scope)
-			x := new(big.Float).SetFloat64(table.Data[entry])
-			if table.Exp != nil {
-				x.SetMantExp(x, int(table.Exp[entry]))
-			}
-			number, _ := x.Rat(nil)
-			r.data = append(r.data, number)
-		})
-		tables = append(tables, r)
+		tables = append(tables, at.restrict(&e.Tables[t], hidden))
 	}
-
-	// Sum out one index after the other.
 	for _, i := range hidden {
-		var inputs, others []rationalTable
-		var sums rationalTable
-		for _, t := range tables {
-			if !slices.Contains(t.scope, i) {
-				others = append(others, t)
-				continue
-			}
-			inputs = append(inputs, t)
-			for _, j := range t.scope {
-				if j != i && !slices.Contains(sums.scope, j) {
-					sums.scope = append(sums.scope, j)
-				}
-			}
-		}
-		forEachValue(sums.scope, func() {
-			sum := new(big.Rat)
-			for x := range e.Dims[i] {
-				values[i] = x
-				product := big.NewRat(1, 1)
-				for _, t := range inputs {
-					product.Mul(product, t.data[entryAt(t.scope)])
-				}
-				sum.Add(sum, product)
-			}
-			sums.data = append(sums.data, sum)
-		})
-		tables = append(others, sums)
+		tables = at.sumOutRational(i, tables)
 	}
-
 	total := big.NewRat(1, 1)
 	for _, t := range tables { // without hidden indices: one entry each
 		total.Mul(total, t.data[0])
 	}
 	return new(big.Float).SetPrec(64).SetRat(total)
+}
+
+// state is a value for each index of an expression.
+type state struct{ dims, values []int }
+
+// rationalTable is a table of rational numbers over hidden indices, the last one fastest.
+type rationalTable struct {
+	scope []int
+	data  []*big.Rat
+}
+
+// entry returns the number of the entry of a table over scope at the state.
+func (s state) entry(scope []int) int {
+	entry := 0
+	for _, i := range scope {
+		entry = entry*s.dims[i] + s.values[i]
+	}
+	return entry
+}
+
+// forEachValue calls f with the state at all values of the indices of scope, the last one fastest.
+func (s state) forEachValue(scope []int, f func()) {
+	count := 1
+	for _, i := range scope {
+		count *= s.dims[i]
+	}
+	for n := range count {
+		for k := len(scope) - 1; k >= 0; k-- {
+			s.values[scope[k]] = n % s.dims[scope[k]]
+			n /= s.dims[scope[k]]
+		}
+		f()
+	}
+}
+
+// restrict returns a table over its hidden indices, with all other indices fixed to their values in the state.
+func (s state) restrict(t *sumproduct.Table, hidden []int) (r rationalTable) {
+	for _, i := range t.Scope {
+		if slices.Contains(hidden, i) {
+			r.scope = append(r.scope, i)
+		}
+	}
+	s.forEachValue(r.scope, func() {
+		entry := s.entry(t.Scope)
+		x := new(big.Float).SetFloat64(t.Data[entry])
+		if t.Exp != nil {
+			x.SetMantExp(x, int(t.Exp[entry]))
+		}
+		number, _ := x.Rat(nil)
+		r.data = append(r.data, number)
+	})
+	return r
+}
+
+// sumOutRational replaces the tables that have index i by the sum of their product over i. The state changes at the indices of these
+// tables.
+func (s state) sumOutRational(i int, tables []rationalTable) []rationalTable {
+	var withIndex, withoutIndex []rationalTable
+	var sums rationalTable
+	for _, t := range tables {
+		if !slices.Contains(t.scope, i) {
+			withoutIndex = append(withoutIndex, t)
+			continue
+		}
+		withIndex = append(withIndex, t)
+		for _, j := range t.scope {
+			if j != i && !slices.Contains(sums.scope, j) {
+				sums.scope = append(sums.scope, j)
+			}
+		}
+	}
+	s.forEachValue(sums.scope, func() {
+		sum := new(big.Rat)
+		for x := range s.dims[i] {
+			s.values[i] = x
+			product := big.NewRat(1, 1)
+			for _, t := range withIndex {
+				product.Mul(product, t.data[s.entry(t.scope)])
+			}
+			sum.Add(sum, product)
+		}
+		sums.data = append(sums.data, sum)
+	})
+	return append(withoutIndex, sums)
 }

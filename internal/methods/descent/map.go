@@ -17,9 +17,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// mapSearchFlops is the work that a search for a marginal MAP assignment may take, where the best
-// one is out of reach: about a second.
-// Chosen.
+// mapSearchFlops is the work that a search for a marginal MAP assignment may take, if the best one is out of reach: about a second, chosen.
 const mapSearchFlops = 1e9
 
 // planMap returns a path for a marginal MAP assignment, and its cost. The path goes along an order that sums before it maximises, if that
@@ -46,7 +44,7 @@ func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cos
 
 	// A relaxed path, and a search for an assignment.
 	path, cost, err := findPath(ctx, h, p.maximal, o)
-	if err == nil && path.Count > 1 {
+	if err == nil && path.Count > 1 { // it fits with slices only
 		err = sumproduct.OverBudget(cost, o.Memory)
 	}
 	if err != nil {
@@ -128,7 +126,7 @@ func (p *Prepared) starts(ctx context.Context, r *buckets.Run, memory int64, thr
 	// The most probable assignment of all variables.
 	allMaximal := slices.Repeat([]bool{true}, len(p.simplified.Dims))
 	path, cost, err := findPath(ctx, p.Hypergraph(), allMaximal, PlanOptions{Memory: memory})
-	if err == nil && path.Count > 1 {
+	if err == nil && path.Count > 1 { // it fits with slices only
 		err = sumproduct.OverBudget(cost, memory)
 	}
 	if err != nil {
@@ -143,14 +141,13 @@ func (p *Prepared) starts(ctx context.Context, r *buckets.Run, memory int64, thr
 	if err != nil {
 		return nil, err
 	}
-	mostProbable, _, err := maxima.Near(ctx, 0, 1)
+	mostProbable, _, err := maxima.Near(ctx, 0, 1) // one term
 	return append(starts, mostProbable...), err
 }
 
 // climb searches for an assignment of large weight if the path of run r is relaxed. It begins with the best one of starts, and changes one
 // value at a time, as long as that makes ln of the weight larger by more than slack and mapSearchFlops lasts. Every weight is computed
-// exactly. bound is ln of the total of r. The result is IsRelaxed if bound is above its weight by more than slack: there may be a better
-// one.
+// exactly. bound is ln of the total of r. The result is Relaxed if bound is above its weight by more than slack: there may be a better one.
 func (p *Prepared) climb(
 	ctx context.Context, r *buckets.Run, bound, slack float64, o Options,
 ) (*btn.Found, error) {
@@ -168,46 +165,65 @@ func (p *Prepared) climb(
 	if err != nil {
 		return nil, err
 	}
-	best := math.Inf(-1) // ln of the weight of values
-	var values []int     // by index
+	c := climber{inner: inner, slack: slack, remainingFlops: mapSearchFlops, lnWeight: math.Inf(-1)}
 	for _, start := range starts {
 		ln, err := inner.LnWeight(ctx, start)
 		if err != nil {
 			return nil, err
 		}
-		if ln > best {
-			best, values = ln, start
+		if ln > c.lnWeight {
+			c.lnWeight, c.values = ln, start
 		}
 	}
 
 	// Change one value at a time.
-	remainingFlops := mapSearchFlops
 	for hasImproved := true; hasImproved; {
 		hasImproved = false
 		for _, i := range MaximisedIndices(p) {
-			for x, known := 0, values[i]; x < p.simplified.Dims[i]; x++ { // known: the value of i whose weight is known
-				if remainingFlops -= inner.Cost.Flops; x == known || remainingFlops < 0 { // without work all rounds end soon
-					continue
-				}
-				previous := values[i]
-				values[i] = x
-				ln, err := inner.LnWeight(ctx, values)
-				if err != nil {
-					return nil, err
-				}
-				if ln > best+slack {
-					best, hasImproved = ln, true
-				} else {
-					values[i] = previous
-				}
+			isBetter, err := c.tryValues(ctx, i, p.simplified.Dims[i])
+			if err != nil {
+				return nil, err
 			}
+			hasImproved = hasImproved || isBetter
 		}
 	}
 	return &btn.Found{
-		Values:  p.ValuesOf(values),
-		Weight:  scaled.FromLog(best),
+		Values:  p.ValuesOf(c.values),
+		Weight:  scaled.FromLog(c.lnWeight),
 		Close:   slack,
-		Relaxed: bound-best > slack,
+		Relaxed: bound-c.lnWeight > slack,
 		Bound:   bound + slack,
 	}, nil
+}
+
+// climber is the state of climb: the best values so far.
+type climber struct {
+	inner          *InnerSum // weighs values
+	slack          float64   // rounding of ln of a weight
+	values         []int     // by index
+	lnWeight       float64   // ln of their weight
+	remainingFlops float64   // below 0, no more values are weighed
+}
+
+// tryValues tries all d values of index i in turn. It keeps a value if ln of the weight becomes larger by more than slack, and reports
+// whether it has kept one. Each value takes the flops of one weight from remainingFlops. Once these are used up, no value is weighed.
+func (c *climber) tryValues(ctx context.Context, i, d int) (isBetter bool, err error) {
+	first := c.values[i] // its weight is known
+	for x := range d {
+		if c.remainingFlops -= c.inner.Cost.Flops; x == first || c.remainingFlops < 0 {
+			continue
+		}
+		previous := c.values[i]
+		c.values[i] = x
+		ln, err := c.inner.LnWeight(ctx, c.values)
+		if err != nil {
+			return false, err
+		}
+		if ln > c.lnWeight+c.slack {
+			c.lnWeight, isBetter = ln, true
+		} else {
+			c.values[i] = previous
+		}
+	}
+	return isBetter, nil
 }

@@ -59,69 +59,96 @@ const cheapFlops = 1e7
 func findPath(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, o PlanOptions,
 ) (*Path, query.Cost, error) {
+	s := &pathSearch{
+		shape: h, maximal: maximal, memory: float64(o.Memory),
+		cost: query.Cost{Bytes: math.MaxFloat64, Flops: math.MaxFloat64}, // no path yet
+	}
+
 	// The min-fill order.
-	path := &Path{Count: 1}
 	order, isWithin, err := contractionorder.MinFillWithin(ctx, h, math.Log2(policy.OutOfReach), policy.MostFill)
 	if err != nil {
 		return nil, query.Cost{}, err
 	}
-	best := query.Cost{Bytes: math.MaxFloat64, Flops: math.MaxFloat64} // no path yet
-	if path.Order = order; isWithin {
-		if best, err = pathCost(ctx, h, maximal, path); err != nil {
+	if isWithin {
+		s.path = &Path{Order: order, Count: 1}
+		if s.cost, err = pathCost(ctx, h, maximal, s.path); err != nil {
 			return nil, query.Cost{}, err
 		}
 	}
-	memory := float64(o.Memory)
-	if best.Bytes <= memory && best.Flops <= cheapFlops {
-		return path, best, nil
+	if s.fits(s.cost) && s.cost.Flops <= cheapFlops {
+		return s.path, s.cost, nil
 	}
 
-	// tryPath takes another path if it is better: what fits comes before what does not, and then what takes less work.
-	tryPath := func(other *Path) error {
-		cost, err := pathCost(ctx, h, maximal, other)
-		if err != nil || other.Count == 0 { // 0: too many slices
-			return err
-		}
-		otherFits, bestFits := cost.Bytes <= memory, best.Bytes <= memory
-		if otherFits && !bestFits || otherFits == bestFits && cost.Flops < best.Flops {
-			path, best = other, cost
-		}
-		return nil
-	}
-	if isWithin && best.Bytes > memory {
-		if err := tryPath(sliceToFit(ctx, h, maximal, path, memory)); err != nil {
+	if isWithin && !s.fits(s.cost) {
+		if err := s.try(ctx, sliceToFit(ctx, h, maximal, s.path, s.memory)); err != nil {
 			return nil, query.Cost{}, err
 		}
 	}
-	// Contraction trees, searched with half the memory each time: a search does not count that all tables of a path are kept.
-	for budget := o.Memory; budget >= o.Memory/64 && budget > 0 && len(h.Edges) > 1; budget /= 2 {
-		found, err := contractionorder.Search(ctx, h, contractionorder.Options{
+	if err := s.tryTrees(ctx, o); err != nil {
+		return nil, query.Cost{}, err
+	}
+	if !s.fits(s.cost) {
+		return nil, query.Cost{}, sumproduct.OverBudget(s.cost, o.Memory)
+	}
+	return s.path, s.cost, nil
+}
+
+// pathSearch is the best path of findPath so far.
+type pathSearch struct {
+	shape   contractionorder.Hypergraph
+	maximal []bool
+	memory  float64    // bytes
+	path    *Path      // nil: none so far
+	cost    query.Cost // of path; larger than any other if there is none
+}
+
+// fits reports whether a cost is within the memory.
+func (s *pathSearch) fits(cost query.Cost) bool { return cost.Bytes <= s.memory }
+
+// try takes a path if it is better than the best one so far: if only it fits the memory, or if it takes less work and is equal in that.
+// A path with the Count 0, which has too many slices, is not taken.
+func (s *pathSearch) try(ctx context.Context, path *Path) error {
+	cost, err := pathCost(ctx, s.shape, s.maximal, path)
+	if err != nil || path.Count == 0 {
+		return err
+	}
+	if s.fits(cost) && !s.fits(s.cost) || s.fits(cost) == s.fits(s.cost) && cost.Flops < s.cost.Flops {
+		s.path, s.cost = path, cost
+	}
+	return nil
+}
+
+// tryTrees tries contraction trees, with slices if they do not fit. A search for a tree does not count that all tables of a path are kept.
+// So the budget of the search is halved until a path fits, down to a 64th of the memory (chosen).
+func (s *pathSearch) tryTrees(ctx context.Context, o PlanOptions) error {
+	if len(s.shape.Edges) < 2 { // there is nothing to merge
+		return nil
+	}
+	for budget := o.Memory; budget >= o.Memory/64 && budget > 0; budget /= 2 {
+		result, err := contractionorder.Search(ctx, s.shape, contractionorder.Options{
 			Seed: o.Seed, Memory: budget, Threads: searchThreads, Moves: o.Moves,
 		})
 		if ctxErr := ctx.Err(); ctxErr != nil {
-			return nil, query.Cost{}, ctxErr
+			return ctxErr
 		}
 		if err != nil { // no tree for this budget, and none for less
-			break
+			return nil
 		}
-		tree := &Path{Tables: found.Tree.Leaves, Slices: found.Slices, Count: sliceCount(h, found.Slices)}
-		for _, m := range found.Tree.Merges {
+		tree := &Path{Tables: result.Tree.Leaves, Slices: result.Slices, Count: sliceCount(s.shape, result.Slices)}
+		for _, m := range result.Tree.Merges {
 			tree.Merges = append(tree.Merges, m[0], m[1])
 		}
-		if err := tryPath(tree); err != nil {
-			return nil, query.Cost{}, err
+		if err := s.try(ctx, tree); err != nil {
+			return err
 		}
-		if best.Bytes <= memory {
-			break
+		if s.fits(s.cost) {
+			return nil
 		}
-		if err := tryPath(sliceToFit(ctx, h, maximal, tree, memory)); err != nil {
-			return nil, query.Cost{}, err
+		if err := s.try(ctx, sliceToFit(ctx, s.shape, s.maximal, tree, s.memory)); err != nil {
+			return err
 		}
 	}
-	if best.Bytes > memory {
-		return nil, query.Cost{}, sumproduct.OverBudget(best, o.Memory)
-	}
-	return path, best, nil
+	return nil
 }
 
 // maxSlices bounds the slices of a path.
@@ -173,36 +200,40 @@ func sliceToFit(
 		dims[i] = 1
 	}
 	for buckets.Price(dims, steps).Bytes > memory {
-		saved := make([]float64, len(dims)) // by index: the entries that slicing it saves
-		for _, s := range steps {
-			size := 1.0
-			for _, i := range s.Out {
-				size *= float64(dims[i])
-			}
-			for _, i := range s.Out {
-				saved[i] += size * (1 - 1/float64(dims[i]))
-			}
-		}
-
-		// Slice the index that saves the most.
-		best := 0
-		for i := range saved {
-			if saved[i] > saved[best] {
-				best = i
-			}
-		}
-		if len(saved) == 0 || saved[best] == 0 { // all tables have one entry
+		i, ok := mostSavingIndex(dims, steps)
+		if !ok {
 			sliced.Count = 0
 			return &sliced
 		}
-		dims[best] = 1
-		sliced.Slices = append(sliced.Slices, best)
+		dims[i] = 1
+		sliced.Slices = append(sliced.Slices, i)
 		if sliced.Count = sliceCount(h, sliced.Slices); sliced.Count == 0 {
 			return &sliced
 		}
 	}
 	slices.Sort(sliced.Slices)
 	return &sliced
+}
+
+// mostSavingIndex returns the index that saves the most entries of the tables of steps if it is fixed, the first one of several. ok is
+// false if no index saves any: all tables have one entry.
+func mostSavingIndex(dims []int, steps []buckets.Step) (index int, ok bool) {
+	saved := make([]float64, len(dims)) // entries, by index
+	for _, s := range steps {
+		size := 1.0
+		for _, i := range s.Out {
+			size *= float64(dims[i])
+		}
+		for _, i := range s.Out {
+			saved[i] += size * (1 - 1/float64(dims[i]))
+		}
+	}
+	for i := range saved {
+		if saved[i] > saved[index] {
+			index = i
+		}
+	}
+	return index, len(saved) > 0 && saved[index] != 0
 }
 
 // stepsAlong returns the elimination steps of a path through tables of shape h: along its order, or along its tree if it has merges.
@@ -217,7 +248,7 @@ func stepsAlong(
 		return buckets.AlongOrder(ctx, fixed, path.Order, maximal)
 	}
 	t := contractionorder.Tree{Leaves: path.Tables}
-	for k := range len(path.Merges) / 2 {
+	for k := range len(path.Merges) / 2 { // two tables for each merge
 		t.Merges = append(t.Merges, [2]int{path.Merges[2*k], path.Merges[2*k+1]})
 	}
 	return buckets.AlongTree(h, t, path.Slices, maximal)

@@ -36,9 +36,9 @@ type Prepared struct {
 // Prepare writes a network as tables whose entries are at least 0, for the question ask: the most probable assignment, draws, or a
 // marginal MAP assignment of the variables in set, which query.CheckSet has passed.
 //
-// Indices that are no variables are summed out within their factors, which become dense tables. For the most probable assignment all of
-// them are but counters, whose value follows from the variables. For other questions only those of factors with entries of both signs
-// are.
+// Indices that are no variables are summed out within their factors, which become dense tables. For the most probable assignment that is
+// done to all of them but counters, whose value follows from the variables. For other questions it is done only to those of factors with
+// entries of both signs.
 //
 // Errors: from lower.Build; bad_input for a factor with an entry below 0, which is named; over_budget for a factor whose dense table does
 // not fit memory bytes (0: query.DefaultMemory).
@@ -50,12 +50,7 @@ func Prepare(
 	}
 
 	// The network as tables without entries below 0.
-	built, err := lower.Build(ctx, net)
-	if err == nil && built.Unfit != "" { // for float64
-		built, err = lower.BuildWide(ctx, net)
-	} else if err == nil && built.Signed() {
-		built, err = lower.BuildUnsigned(ctx, net, built)
-	}
+	built, err := buildTables(ctx, net)
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +82,21 @@ func Prepare(
 		}
 	}
 	return p, nil
+}
+
+// buildTables returns a network as tables. If numbers do not fit float64, they have exponents of their own. Tables with entries below 0 are
+// written without such entries if they can be.
+func buildTables(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
+	built, err := lower.Build(ctx, net)
+	switch {
+	case err != nil:
+		return nil, err
+	case built.Unfit != "": // for float64
+		return lower.BuildWide(ctx, net)
+	case built.Signed():
+		return lower.BuildUnsigned(ctx, net, built)
+	}
+	return built, nil
 }
 
 // hasExponents reports whether entries of a table have exponents of their own, beyond those of float64.
@@ -149,11 +159,11 @@ func (p *Prepared) RoundingSlack(ln float64) float64 { return p.slack(nil, ln) }
 
 // Domains returns the number of values of each variable of the network.
 func (p *Prepared) Domains() []int {
-	d := make([]int, len(p.net.Variables))
-	for v := range d {
-		d[v] = p.net.Variables[v].Domain
+	domains := make([]int, len(p.net.Variables))
+	for v := range domains {
+		domains[v] = p.net.Variables[v].Domain
 	}
-	return d
+	return domains
 }
 
 // Hypergraph returns the shape of Terms: the dimensions of its indices and the scopes of its tables.

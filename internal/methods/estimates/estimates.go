@@ -39,7 +39,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return assignment, nil // exact
 	}
 
-	// What is there in time.
+	// Under a deadline: a value that is there at once, and its bound.
 	if proposal.HasDeadline(ctx) {
 		if !slices.ContainsFunc(assignment.Plan.Estimates, isRegion) {
 			if assignment, err = regions.InsertBethe(ctx, j, assignment); err != nil {
@@ -96,8 +96,8 @@ var contractions = [2]proposal.Row{
 	{Name: "regions", Propose: withExactFallback(regions.Propose)},
 }
 
-// proposeContractions proposes truncated legs, the first of the table contractions, or regions, the second, if truncated legs are over
-// budget. If both fail, the error has the reasons of both.
+// proposeContractions proposes truncated legs, the first row of contractions, or regions, the second, if truncated legs are over budget. If
+// the two fail, the error has the reasons of the two.
 func proposeContractions(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	assignment, legsErr := contractions[0].Ask(ctx, j, ask)
 	if fault.CodeOf(legsErr) != fault.OverBudget {
@@ -116,7 +116,7 @@ const contractionTime = 0.6
 
 // proposeDivided proposes estimates by contractions and by components that are drawn at random, which share the budget (division).
 //
-//   - Contractions have the complete budget if the request sets a bond, or if nothing can be drawn.
+//   - Contractions have the complete budget if the request sets a bond, the size of truncated legs, or if nothing can be drawn.
 //   - Draws have the complete budget if most of the interaction is of low rank, or if contractions fail.
 //   - If the contractions are exact, they are the proposal.
 func proposeDivided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
@@ -143,41 +143,45 @@ func proposeDivided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 		return proposeContractions(ctx, j, ask)
 	}
 
-	// Contractions, for the largest share of the budget that a division may leave them, in a share of the time (contractionTime). If they
-	// ask for the exact methods, these have all of the time that is left (ctx). cutShort shows afterwards whether the clock has cut short
-	// their plan.
-	limits, cutShort := j.Settings, j.CountCutShort()
-	limits.Budget *= 1 - leastShare
-	contractionAsk := ask
-	contractionAsk.Exact = func(_ context.Context, exactAsk proposal.Ask) (*btn.Assignment, error) {
-		return ask.Exact(ctx, exactAsk)
-	}
-	contracted, err := proposeContractions(proposal.WithTimeShare(ctx, contractionTime), j.WithSettings(limits), contractionAsk)
+	cutShortBefore := j.CountCutShort() // plans that the clock has cut short
+	contracted, err := proposeInShare(ctx, j, ask)
 	switch {
 	case ctx.Err() != nil:
 		return contracted, ctx.Err()
-	case err == nil && !contracted.Plan.Grows():
+	case err == nil && !contracted.Plan.Grows(): // exact
 		return contracted, nil
 	case err != nil:
 		samples, samplesErr := sampled.Propose(ctx, j, ask)
 		if samplesErr != nil {
-			return contracted, err
+			return contracted, err // the reason why contractions failed
 		}
 		samples.Warnings = append(samples.Warnings, "components are sampled alone: "+err.Error())
 		return samples, nil
 	}
 
 	// Contractions and draws. The assignment of the contractions gets the divided plan.
-	d := &division{Job: j, ask: ask, contracted: contracted.Plan, chains: chains, isCutShort: j.CountCutShort() > cutShort}
-	plan, hit, err := d.rememberPlan(ctx)
+	d := &division{Job: j, ask: ask, contracted: contracted.Plan, chains: chains, isCutShort: j.CountCutShort() > cutShortBefore}
+	plan, cacheState, err := d.rememberPlan(ctx)
 	if err != nil {
 		return nil, err
 	}
 	contracted.Plan = plan
-	if hit != btn.CacheHit {
-		contracted.Cache = hit
+	if cacheState != btn.CacheHit {
+		contracted.Cache = cacheState
 	}
 	return contracted, nil
+}
+
+// proposeInShare proposes contractions for the largest share of the budget that a division may leave them, in a share of the time
+// (contractionTime). If the contractions ask for the exact methods, these have all of the time that is left (ctx).
+func proposeInShare(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	limits := j.Settings
+	limits.Budget *= 1 - leastShare
+	contractionAsk := ask
+	contractionAsk.Exact = func(_ context.Context, exactAsk proposal.Ask) (*btn.Assignment, error) {
+		return ask.Exact(ctx, exactAsk)
+	}
+	return proposeContractions(proposal.WithTimeShare(ctx, contractionTime), j.WithSettings(limits), contractionAsk)
 }
 
 // division divides the budget of a query between contractions, components that are drawn, and bounds.
@@ -193,8 +197,8 @@ type division struct {
 // rememberPlan returns the divided plan from the memo, or makes it, and returns the state of the cache for it.
 //
 // If the contractions are along plans of the model without evidence, which serve all evidence, there are two plans under two keys. The
-// first one is for all evidence, and stays undivided if the contractions resolve the model. If that one is divided, the plan is a second
-// one, under a key with the shape under the evidence, on which a division depends.
+// first plan is for all evidence, and stays undivided if the contractions resolve the model. If the first plan is divided, the result is
+// the second one, under a key with the shape under the evidence, on which a division depends.
 func (d *division) rememberPlan(ctx context.Context) (*btn.Plan, string, error) {
 	// For all evidence.
 	servesAllEvidence := ladder.IsMasked(d.contracted)
@@ -250,7 +254,7 @@ func (d *division) makePlan(ctx context.Context, mayStayUndivided bool) (plan *b
 	planning, cancel := proposal.PlanningContext(ctx, allTime)
 	defer cancel()
 	plan, isComplete, err = d.divide(planning, mayStayUndivided)
-	if proposal.IsOutOfTime(ctx, err) {
+	if proposal.IsOutOfTime(ctx, err) { // the time for planning, and not that of the job
 		isComplete = false
 		plan, err = d.divideHastily(ctx)
 	}
@@ -285,10 +289,22 @@ func (d *division) divide(ctx context.Context, mayStayUndivided bool) (plan *btn
 		return nil, false, err
 	}
 	isComplete = isComplete && !trial.Late
-	share := shareOfDraws(ctx, trial, draws)
+	plan, err = d.combine(draws, shareOfDraws(ctx, trial, draws))
+	if fault.CodeOf(err) == fault.OverBudget {
+		return d.contracted, isComplete, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	const afterFirst = 1 // the position of the bounds
+	return bounding.Insert(ctx, d.Job, afterFirst, plan, isComplete)
+}
 
-	// The estimates of both. Draws have the whole budget if the first contraction takes almost all of it.
-	plan = &btn.Plan{Method: d.contracted.Method, Accuracy: s.Accuracy, Warnings: d.contracted.Warnings}
+// combine returns a plan with the estimates of contractions and those of draws, which have the given share of the budget. Draws have the
+// whole budget if the first contraction takes almost all of it. The plan has the name of the method with the larger share. The error is
+// over budget if the draws do not fit.
+func (d *division) combine(draws sampled.Sampling, share float64) (*btn.Plan, error) {
+	s := d.Settings
 	contracted, spent := estimatesWithin(d.contracted.Estimates, (1-share)*s.Budget)
 	if spent > (1-leastShare)*s.Budget {
 		contracted, spent, share = nil, 0, 1
@@ -296,19 +312,17 @@ func (d *division) divide(ctx context.Context, mayStayUndivided bool) (plan *btn
 	remaining := s
 	remaining.Budget = max(share*s.Budget, s.Budget-spent)
 	components, err := sampled.PlanEstimates(d.chains, draws, remaining, d.ask.Marginals)
-	if fault.CodeOf(err) == fault.OverBudget {
-		return d.contracted, isComplete, nil
-	}
 	if err != nil {
-		return nil, false, err
+		return nil, err
+	}
+	plan := &btn.Plan{
+		Method: d.contracted.Method, Accuracy: s.Accuracy, Warnings: d.contracted.Warnings,
+		Estimates: mergeByCost(contracted, components),
 	}
 	if share > 1.0/2 {
 		plan.Method = sampled.Method.Name
 	}
-	plan.Estimates = mergeByCost(contracted, components)
-
-	const afterFirst = 1 // the position of the bounds
-	return bounding.Insert(ctx, d.Job, afterFirst, plan, isComplete)
+	return plan, nil
 }
 
 // divideHastily gives contractions and chains half of the budget each, if there is no time for divide. HastyEstimates plans chains for half
@@ -384,7 +398,7 @@ func shareOfDraws(ctx context.Context, trial ladder.Verdict, draws sampled.Sampl
 }
 
 // estimatesWithin returns the first estimates that together take at most the budget, but at least one, and their flops.
-func estimatesWithin(estimates []btn.Estimate, budget float64) (some []btn.Estimate, spent float64) {
+func estimatesWithin(estimates []btn.Estimate, budget float64) (affordable []btn.Estimate, spent float64) {
 	for k := range estimates {
 		cost := estimateFlops(&estimates[k])
 		if k > 0 && spent+cost > budget {
@@ -404,8 +418,8 @@ func estimateFlops(e *btn.Estimate) float64 {
 }
 
 // mergeByCost merges two sequences of estimates into one, in which the estimates of a keep their sequence, and so do those of b. The next
-// estimate is the first one left of a or of b: the one at which its own sequence has taken fewer flops in total. So the cheap estimates of
-// both sequences come first.
+// estimate is the first one left of a or of b: the one with which its own sequence takes fewer flops in total. So the cheap estimates of
+// the two sequences come first.
 func mergeByCost(a, b []btn.Estimate) []btn.Estimate {
 	merged := make([]btn.Estimate, 0, len(a)+len(b))
 	var spentA, spentB float64

@@ -114,8 +114,8 @@ func (j *regionsJudge) MakeStatement() judge.Statement {
 
 	// Compare with smaller sizes and with regions of other kinds.
 	distance := 0.0 // the largest in ln Z from regions of another kind
-	for _, other := range j.tracks.LastOfOtherTracks(best) {
-		distance = max(distance, math.Abs(*other.LogZ-*best.LogZ))
+	for _, last := range j.tracks.LastOfOtherTracks(best) {
+		distance = max(distance, math.Abs(*last.LogZ-*best.LogZ))
 	}
 	uncertainty, hasMoved := j.expectedChange(best) // hasMoved: there are two sizes
 	statement.MaySettle = hasMoved
@@ -197,9 +197,9 @@ func nextChange(last, previous float64) float64 {
 }
 
 // otherFixedPoints returns what other fixed points of belief propagation may add to ln Z if regions correct the first one. For k fixed
-// points it is ln Σ_i exp(ln Z_i − ln Z_1), but at least ln k, since there may be more between those found. If all their values are added
-// up already, since none overlap, another one may be as large as the smallest of them. It returns 0 for one fixed point. p.Phases has the
-// logarithms ln Z_i of the fixed points, and p.Together the logarithm of the sum of those that do not overlap.
+// points it is ln Σ_i exp(ln Z_i − ln Z_1), but at least ln k, since there may be further fixed points between them. If all their values
+// are added up already, since none overlap, another one may be as large as the smallest of them. It returns 0 for one fixed point. p.Phases
+// has the logarithms ln Z_i of the fixed points, and p.Together the logarithm of the sum of those that do not overlap.
 func otherFixedPoints(p *query.Propagation) float64 {
 	if p == nil || len(p.Phases) < 2 {
 		return 0
@@ -285,7 +285,7 @@ func (j *regionsJudge) compareWithFewDraws(own, few *judge.Statement) {
 		return
 	}
 
-	// The interval from low to high; Markov's inequality for the mean is a lower bound, too.
+	// The interval from low to high. Markov's inequality for the mean is a lower bound, too; it fails with probability BoundsDelta.
 	lower, upper, _ := j.Bounds.Tightest()
 	value, mean := *own.Best.LogZ, *few.Best.LogZ
 	low, high := max(lower.Ln, mean+math.Log(judge.BoundsDelta)), min(upper.Ln, mean+*few.Uncertainty)
@@ -314,15 +314,15 @@ func (j *regionsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 		return m
 	}
 	var earlier [][][]float64 // marginals of smaller sizes
-	for _, other := range j.Estimates {
-		if other == e {
+	for _, smaller := range j.Estimates {
+		if smaller == e {
 			break
 		}
-		isByRegions := other.LogZ != nil && other.Plan.Rule == btn.LogLinear
-		if !isByRegions || other.Regions == e.Regions {
+		isByRegions := smaller.LogZ != nil && smaller.Plan.Rule == btn.LogLinear
+		if !isByRegions || smaller.Regions == e.Regions {
 			continue
 		}
-		if p, _ := j.SumMarginals(other); p != nil {
+		if p, _ := j.SumMarginals(smaller); p != nil {
 			earlier = append(earlier, p)
 		}
 	}
@@ -346,8 +346,28 @@ func (j *regionsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 // Warnings implements judge.Judge. It warns of regions that were left out, and, if best is by regions, of what makes them doubtful. best is
 // the estimate that the answer has, and uncertainty its uncertainty.
 func (j *regionsJudge) Warnings(best *judge.Estimate, uncertainty *float64) (list []string) {
-	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	dropped := int64(0)
+	if dropped := j.countDropped(); dropped > 0 {
+		list = append(list, fmt.Sprintf(
+			"%d regions were left out because their ratio to belief propagation came out at or below 0", dropped))
+	}
+	if best == nil {
+		return list
+	}
+	isByRegions := best.Plan.Rule == btn.LogLinear
+	if isByRegions && uncertainty != nil && *uncertainty > j.Accuracy {
+		if decay, ok := j.decay(best); ok && decay >= slowDecay {
+			list = append(list, fmt.Sprintf("regions do not converge with their size: their last change is %.2g times the one before, "+
+				"so loops of all lengths count, as near a phase transition and beside other phases", decay))
+		}
+	}
+	if j.Propagation == nil {
+		return list
+	}
+	return append(list, propagationWarnings(j.Propagation, isByRegions)...)
+}
+
+// countDropped returns the number of regions of all estimates that were left out, since Z_r was at or below 0.
+func (j *regionsJudge) countDropped() (dropped int64) {
 	for _, e := range j.Estimates {
 		for _, v := range e.Parts {
 			if v.Region != nil {
@@ -355,26 +375,13 @@ func (j *regionsJudge) Warnings(best *judge.Estimate, uncertainty *float64) (lis
 			}
 		}
 	}
-	if dropped > 0 {
-		warn("%d regions were left out because their ratio to belief propagation came out at or below 0", dropped)
-	}
-	if best == nil {
-		return list
-	}
+	return dropped
+}
 
-	isByRegions := best.Plan.Rule == btn.LogLinear
-	if isByRegions && uncertainty != nil && *uncertainty > j.Accuracy {
-		if decay, ok := j.decay(best); ok && decay >= slowDecay {
-			warn("regions do not converge with their size: their last change is %.2g times the one before, so loops of all lengths count, "+
-				"as near a phase transition and beside other phases", decay)
-		}
-	}
-
-	// What belief propagation itself shows.
-	p := j.Propagation
-	if p == nil {
-		return list
-	}
+// propagationWarnings warns of what belief propagation itself shows: of messages that move or contradict each other, if the answer is by
+// regions, and of several fixed points.
+func propagationWarnings(p *query.Propagation, isByRegions bool) (list []string) {
+	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if !p.Converged && isByRegions {
 		warn("belief propagation did not converge (last change %.2g): regions stand on messages that still move", p.Change)
 	}

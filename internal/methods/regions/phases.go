@@ -37,18 +37,18 @@ const (
 	orderedUpdates = 20
 )
 
-// findPhases returns the given states of belief propagation together with those that it reaches from near maxima of the product of all
-// tables. That takes at most orderedShare of the budget and orderedTime of the time for planning. If the network is too large, or the first
-// of the given states has messages of both signs or that contradict each other, it returns only the given ones. A phase is a state in which
-// belief propagation ends.
+// findPhases returns the given states of belief propagation together with the phases, the states in which belief propagation ends if it
+// starts near maxima of the product of all tables. That takes at most orderedShare of the budget and orderedTime of the time for planning.
+// If the network is too large, or the first of the given states has messages of both signs or that contradict each other, it returns only
+// the given ones.
 func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*phaseSet, error) {
 	set := &phaseSet{states: states}
 	budget := orderedShare * j.Settings.WithDefaults().Budget
 	startFlops := orderedUpdates * float64(countIncidences(e)) * policy.UpdateFlops
 	searchFlops := modes.PhasesWork(e)
-	limit := int(min((budget-searchFlops)/startFlops, orderedStarts)) // of starts
-	isFit := !states[0].Signed && states[0].Contradiction < 0
-	if !isFit || len(e.Tables) > policy.PhaseTables || limit < 1 {
+	limit := int(min((budget-searchFlops)/startFlops, orderedStarts)) // of the number of starts
+	isConsistent := !states[0].Signed && states[0].Contradiction < 0  // −1: no table contradicts the messages
+	if !isConsistent || len(e.Tables) > policy.PhaseTables || limit < 1 {
 		return set, nil
 	}
 
@@ -59,41 +59,49 @@ func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, 
 		return set, earlyError(ctx, enough, err)
 	}
 
-	// Start near the first maximum of each kind, then near the others of one kind after the other, as long as there are starts.
-	var starts [][][]float64
-	for _, phase := range phases {
-		starts = append(starts, phase.Conditionals)
-	}
-	var otherStarts []int // by kind: number of starts near its other maxima
-	for _, phase := range phases {
-		count := min(len(phase.Others), limit-len(starts))
-		for _, mode := range phase.Others[:count] {
-			starts = append(starts, mode.Conditionals)
-		}
-		otherStarts = append(otherStarts, count)
-		set.kinds = append(set.kinds, maximumKind{Phase: phase})
-	}
+	starts, otherStarts := startsNear(phases, limit)
 	allStates, reached, err := bp.ExtendFixedPoints(ctx, e, states, starts, bp.Options{
 		Updates: 5 * orderedUpdates * int64(countIncidences(e)), Enough: enough, // at most; a start takes about a fifth of that
 	})
 	if err != nil {
 		return set, err
 	}
-
-	// Sort the reached states, nil if none, in the sequence of the starts.
 	set.states = allStates
+	set.noteReached(phases, reached, otherStarts)
+	return set, nil
+}
+
+// startsNear returns starts of belief propagation, the conditional distributions at maxima: first near the first maximum of each kind of
+// equal maxima, then near the others of one kind after the other, up to limit starts. otherStarts is, by kind, the number of starts near
+// its other maxima.
+func startsNear(kinds []modes.Phase, limit int) (starts [][][]float64, otherStarts []int) {
+	for _, kind := range kinds {
+		starts = append(starts, kind.Conditionals)
+	}
+	for _, kind := range kinds {
+		count := min(len(kind.Others), limit-len(starts))
+		for _, mode := range kind.Others[:count] {
+			starts = append(starts, mode.Conditionals)
+		}
+		otherStarts = append(otherStarts, count)
+	}
+	return starts, otherStarts
+}
+
+// noteReached sets kinds to the kinds of maxima, with what belief propagation reached from them. reached has the state that each start of
+// startsNear led to, in their sequence; nil if it led to none.
+func (p *phaseSet) noteReached(phases []modes.Phase, reached []*bp.State, otherStarts []int) {
 	reachedByOthers := reached[len(phases):]
-	for k := range set.kinds {
-		kind := &set.kinds[k]
-		kind.reached = reached[k]
+	for k, phase := range phases {
+		kind := maximumKind{Phase: phase, reached: reached[k]}
 		for _, state := range reachedByOthers[:otherStarts[k]] {
 			if state != nil {
 				kind.othersReached++
 			}
 		}
 		reachedByOthers = reachedByOthers[otherStarts[k]:]
+		p.kinds = append(p.kinds, kind)
 	}
-	return set, nil
 }
 
 // earlyError returns err, the error of a search under the context enough. It returns nil if that has ended and ctx has not: the search has
@@ -105,7 +113,7 @@ func earlyError(ctx, enough context.Context, err error) error {
 	return err
 }
 
-// phaseOverlap is the squared cosine between the components of two fixed points below which both count.
+// phaseOverlap is the squared cosine between the components of two fixed points below which the two count.
 // Chosen.
 const phaseOverlap = 0.1
 

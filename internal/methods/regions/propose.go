@@ -51,11 +51,11 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, nil // Z = 0, which the exact way confirms
 	}
 
-	plan, hit, err := rememberPlan(ctx, j, h, ask.Marginals)
+	plan, cacheState, err := rememberPlan(ctx, j, h, ask.Marginals)
 	if err != nil {
 		return nil, err
 	}
-	assignment := proposal.NewApproximateAssignment(plan, hit, e)
+	assignment := proposal.NewApproximateAssignment(plan, cacheState, e)
 	assignment.Propagation, assignment.Messages = phases.report(), phases.messages()
 	if isRestricted, err := j.Restricts(ctx, h); err != nil {
 		return nil, err
@@ -66,11 +66,11 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return assignment, nil
 }
 
-// rememberPlan returns the plan by regions for a hypergraph, from the plan cache if it is there. hit is the state of the cache.
-// A plan under a deadline has another key, since it begins with the value of belief propagation (buildPlan).
+// rememberPlan returns the plan by regions for a hypergraph, from the plan cache if it is there, and the state of the cache. A plan under a
+// deadline has another key, since it begins with the value of belief propagation (buildPlan).
 func rememberPlan(
 	ctx context.Context, j *proposal.Job, h contractionorder.Hypergraph, marginals bool,
-) (plan *btn.Plan, hit string, err error) {
+) (plan *btn.Plan, cacheState string, err error) {
 	kind := "regions"
 	if proposal.HasDeadline(ctx) {
 		kind += " from the value of belief propagation"
@@ -157,6 +157,7 @@ func buildPlan(
 	}
 
 	g := &planner{hypergraph: h, settings: s, marginals: marginals, plan: plan, betheCount: len(plan.Estimates), remaining: s.Budget}
+	// The limit counts moves of the search for an order, of policy.MoveFlops each.
 	g.moves = int64(max(policy.MoveFlops/regionMoveFlops*float64(proposal.MoveLimit(s)), leastRegionMoves))
 	planning, cancel := proposal.PlanningContext(ctx, 1) // 1: all of the time that remains for planning
 	defer cancel()
@@ -205,56 +206,71 @@ const (
 // lattice, over_budget for regions that are too wide or take too many moves to plan. Other errors end the planning. A move is an elementary
 // operation of planning.
 func (g *planner) addSizes(ctx context.Context, kind string, sizes []int) (lastErr error) {
-	previousFlops := 0.0  // of the regions of the last estimate
-	isWholeModel := false // the last estimate has one region, the whole model
+	var previous *region.Family // of the last estimate; nil: none
 	for k, size := range sizes {
-		// Plan the regions of this size.
-		moves := min(policy.RegionMoves, max(g.moves/2, 1))
-		if g.settings.Method == query.MethodRegions && k == 0 { // nothing else would answer
-			moves = policy.RegionMoves
-		}
-		family, err := region.Plan(ctx, g.hypergraph, region.Options{Kind: kind, Size: size, Marginals: g.marginals, Moves: moves})
-		switch {
-		case fault.CodeOf(err) == fault.OverBudget:
-			g.moves -= moves
-			if lastErr = err; errors.Is(err, region.ErrMoves) { // larger ones take more
-				return lastErr
+		family, err := g.planFamily(ctx, kind, size, k == 0)
+		if err != nil {
+			if fault.CodeOf(err) != fault.OverBudget || errors.Is(err, region.ErrMoves) { // larger ones take more moves
+				return err
 			}
-			continue
-		case err != nil:
-			return err
-		}
-		g.moves -= family.Moves
-		if family.Len() == 0 {
-			lastErr = fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle", kind, size)
+			lastErr = err
 			continue
 		}
-
-		// End if they are the same regions as before, which take as many flops, or exceed the remaining budget. The first estimate may
-		// exceed it. Estimates before betheCount are no regions.
-		n := len(g.plan.Estimates)
-		isFirst := n <= g.betheCount
-		if !isFirst && family.Flops == previousFlops || isWholeModel && family.Regions == 1 {
+		if previous != nil && areSameRegions(previous, family) || !g.addFamily(family) {
 			return lastErr
 		}
-		isWholeModel = family.Regions == 1
-		planningFlops := regionMoveFlops / policy.RegionRate * float64(family.Moves) // planning is done again where regions are contracted
-		flops := family.Flops + planningFlops
-		if !isFirst && policy.RegionRate*flops > g.remaining {
-			return lastErr
-		}
-
-		g.remaining -= policy.RegionRate * flops
-		previousFlops = family.Flops
-		parts := 1
-		if !g.marginals {
-			parts = max(1, int(min(math.Ceil(family.Flops/regionTaskFlops), mostRegionParts)))
-		}
-		e := newEstimate(n, kind, size, parts)
-		e.Cost = query.Cost{Flops: flops, Bytes: float64(family.Bytes)}
-		g.plan.Estimates = append(g.plan.Estimates, e)
+		previous = family
 	}
 	return lastErr
+}
+
+// areSameRegions reports whether the regions of two sizes are the same: if they take as many flops, or if each is one region, the whole
+// model.
+func areSameRegions(smaller, larger *region.Family) bool {
+	return larger.Flops == smaller.Flops || smaller.Regions == 1 && larger.Regions == 1
+}
+
+// planFamily plans the regions of a kind and size, with at most half of the moves that remain, and takes its moves from them. The error is
+// over budget if there are no regions, or if they are too wide or take too many moves. For method regions the first size has the moves of
+// the default limit, since nothing else would answer.
+func (g *planner) planFamily(ctx context.Context, kind string, size int, isFirstSize bool) (*region.Family, error) {
+	moves := min(policy.RegionMoves, max(g.moves/2, 1))
+	if g.settings.Method == query.MethodRegions && isFirstSize {
+		moves = policy.RegionMoves
+	}
+	family, err := region.Plan(ctx, g.hypergraph, region.Options{Kind: kind, Size: size, Marginals: g.marginals, Moves: moves})
+	if err != nil {
+		if fault.CodeOf(err) == fault.OverBudget {
+			g.moves -= moves
+		}
+		return nil, err
+	}
+	g.moves -= family.Moves
+	if family.Len() == 0 {
+		return nil, fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle", kind, size)
+	}
+	return family, nil
+}
+
+// addFamily adds an estimate by a family of regions to the plan, and takes its price from the remaining budget. It reports whether the
+// family fits the budget. The first estimate by regions always does.
+func (g *planner) addFamily(family *region.Family) bool {
+	n := len(g.plan.Estimates)
+	isFirst := n <= g.betheCount                                                 // the estimates before are no regions
+	planningFlops := regionMoveFlops / policy.RegionRate * float64(family.Moves) // planning is done again where regions are contracted
+	flops := family.Flops + planningFlops
+	if !isFirst && policy.RegionRate*flops > g.remaining {
+		return false
+	}
+	g.remaining -= policy.RegionRate * flops
+	parts := 1
+	if !g.marginals {
+		parts = max(1, int(min(math.Ceil(family.Flops/regionTaskFlops), mostRegionParts)))
+	}
+	e := newEstimate(n, family.Options.Kind, family.Options.Size, parts)
+	e.Cost = query.Cost{Flops: flops, Bytes: float64(family.Bytes)}
+	g.plan.Estimates = append(g.plan.Estimates, e)
+	return true
 }
 
 // betheLevel is the level of the value of belief propagation, below those of all regions.

@@ -61,6 +61,13 @@ func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Wan
 		Converged: g.State.Converged,
 	}
 	v := btn.Value{Z: scaled.FromLog(sums.LnBethe), Region: sums}
+	addBlocks(&v, blocks)
+	return v, nil
+}
+
+// addBlocks adds the sums and the flops of blocks of regions to a value, in their sequence.
+func addBlocks(v *btn.Value, blocks []*region.Part) {
+	sums := v.Region
 	for _, block := range blocks {
 		lnSum, linear := block.Sums()
 		sums.LnSum += lnSum
@@ -69,7 +76,6 @@ func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Wan
 		sums.NonPositive += int64(block.NonPositive)
 		v.Flops += block.Flops
 	}
-	return v, nil
 }
 
 // blockRegions is the number of regions in a block.
@@ -124,7 +130,7 @@ func (j run) regionMarginals(g *Ground, f *region.Family) (btn.Value, error) {
 		return btn.Value{}, err
 	}
 
-	lnPhases := g.lnOtherPhases(f)
+	lnPhases := g.lnOtherPhases(f) // ln of what other phases, states in which belief propagation ends, multiply the value by
 	lnBethe := est.LnZBP + lnPhases
 	z := scaled.FromLog(est.LnZ + lnPhases) // the log-linear estimate, by which marginals are scaled; v.Z is without the regions
 	v := btn.Value{

@@ -190,7 +190,7 @@ func PrepareChains(ctx context.Context, p *problem.Problem, marginals bool) (*Ch
 		}
 		e := prepared.Expression()
 		if e.Signed() {
-			e, err = descent.SumOutSigned(ctx, e, prepared.Deciding(), min(p.Memory, unsignedBytes))
+			e, err = descent.SumOutSigned(ctx, e, prepared.Deciding(), min(p.Memory, unsignedBytes)) // may sum out all other indices
 			if fault.CodeOf(err) == fault.OverBudget {
 				e, err = prepared.Expression(), nil // annealing.New returns the error
 			}

@@ -86,7 +86,7 @@ func tryBeliefs(ctx context.Context, c *trial) error {
 	c.spent += beliefs.WorkDone(e, state)
 	base.Setup = plan.Flops + plan.Matching + beliefs.WorkDone(e, state)
 
-	for _, base.Follow = range policy.BeliefsFollow {
+	for _, base.Follow = range policy.BeliefsFollow { // sets base.Follow to one after the other
 		messages, err := beliefs.New(ctx, e, state, base.Follow)
 		if err != nil {
 			return err

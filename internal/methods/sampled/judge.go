@@ -55,21 +55,8 @@ func (*sampleJudge) AcceptsMissingParts() bool { return true }
 func (j *sampleJudge) Add(e *judge.Estimate) error {
 	m := mean{estimate: e}
 	j.means = append(j.means, m) // an incomplete one, if an error ends Add early
-
-	// Collect the weights. Each part has the weights of several components.
-	for i, v := range e.Parts {
-		if v.Weights == nil || int64(len(v.Weights.Ln)) != e.Plan.Parts[i].About().Sample.Components {
-			return fmt.Errorf("component %d does not say what was drawn", i)
-		}
-		j.lnWeights = append(j.lnWeights, v.Weights.Ln...)
-		if v.Weights.LnMost == nil {
-			j.lnLargest = math.Inf(1)
-		} else {
-			j.lnLargest = max(j.lnLargest, *v.Weights.LnMost)
-		}
-		if v.Weights.Share != nil {
-			j.marginalParts = append(j.marginalParts, v.Weights)
-		}
+	if err := j.collectWeights(e); err != nil {
+		return err
 	}
 
 	// The standard error allows for states that were not drawn.
@@ -87,6 +74,25 @@ func (j *sampleJudge) Add(e *judge.Estimate) error {
 	delta := j.FailureProbability * math.Exp2(-float64(len(j.means)))
 	e.LnLower = judge.Finite(j.improveBounds(sample.Spread, delta))
 	j.Bounds.AddSampled(j.bestLower, j.bestUpper)
+	return nil
+}
+
+// collectWeights adds the weights of the parts of an estimate to those of the judge. Each part has the weights of several components.
+func (j *sampleJudge) collectWeights(e *judge.Estimate) error {
+	for i, v := range e.Parts {
+		if v.Weights == nil || int64(len(v.Weights.Ln)) != e.Plan.Parts[i].About().Sample.Components {
+			return fmt.Errorf("component %d does not say what was drawn", i)
+		}
+		j.lnWeights = append(j.lnWeights, v.Weights.Ln...)
+		if v.Weights.LnMost == nil {
+			j.lnLargest = math.Inf(1)
+		} else {
+			j.lnLargest = max(j.lnLargest, *v.Weights.LnMost)
+		}
+		if v.Weights.Share != nil {
+			j.marginalParts = append(j.marginalParts, v.Weights)
+		}
+	}
 	return nil
 }
 
@@ -173,7 +179,7 @@ func (m *mean) isBelieved() bool { return m.IsReliable() && m.Effective >= polic
 // Marginals implements judge.Judge. It returns Σ w f / Σ w over all components up to estimate e, where f is 1 if a component has the value
 // and 0 otherwise. P has a row for every target, or for every variable if there are no targets. It is nil if the components have no
 // marginals, or contradictory ones.
-func (j *sampleJudge) Marginals(e *judge.Estimate) (out judge.Marginals) {
+func (j *sampleJudge) Marginals(e *judge.Estimate) (marginals judge.Marginals) {
 	var m mean // that of e
 	for _, candidate := range j.means {
 		if candidate.estimate == e {
@@ -181,26 +187,26 @@ func (j *sampleJudge) Marginals(e *judge.Estimate) (out judge.Marginals) {
 		}
 	}
 	if len(m.marginalParts) == 0 {
-		return out
+		return marginals
 	}
 	sums, squares, ok := m.addParts()
 	if !ok {
-		return out
+		return marginals
 	}
 	rows, uncertainty := m.normalise(sums, squares)
 
-	out.P = rows
+	marginals.P = rows
 	if j.Targets != nil {
-		out.P = nil
+		marginals.P = nil
 		for _, v := range j.Targets {
-			if v >= len(rows) {
+			if v >= len(rows) { // the parts are of a network with fewer variables
 				return judge.Marginals{}
 			}
-			out.P = append(out.P, rows[v])
+			marginals.P = append(marginals.P, rows[v])
 		}
 	}
-	out.Uncertainty = judge.Finite(min(1, uncertainty))
-	return out
+	marginals.Uncertainty = judge.Finite(min(1, uncertainty))
+	return marginals
 }
 
 // addParts returns sums over all components of all parts: sums[k] = Σ w f_k and squares[k] = Σ w² f_k². f_k is 1 if a component has

@@ -22,19 +22,9 @@ const (
 // A part adds v_k to the variance of ln w: the variance of its gains and their covariance with those of the parts next to it. With r_k
 // rungs it adds v_k/r_k, so that the sum is smallest for r_k proportional to √v_k. That density is smoothed and mixed with an even one.
 func placeKnots(gains [][]float64) []float64 {
-	parts := len(gains)
-	variance := make([]float64, parts) // v_k
-	for k := range gains {
-		variance[k] = covariance(gains[k], gains[k])
-		for _, neighbour := range []int{k - 1, k + 1} {
-			if neighbour >= 0 && neighbour < parts {
-				variance[k] += covariance(gains[k], gains[neighbour])
-			}
-		}
-		variance[k] = max(variance[k], 0)
-	}
-
 	// Take the roots of the variances, smoothed with weights 1/4, 1/2 and 1/4.
+	parts := len(gains)
+	variance := partVariances(gains) // v_k
 	density, total := make([]float64, parts), 0.0
 	for k := range variance {
 		density[k] = math.Sqrt(variance[max(k-1, 0)]/4 + variance[k]/2 + variance[min(k+1, parts-1)]/4)
@@ -44,8 +34,8 @@ func placeKnots(gains [][]float64) []float64 {
 		return nil
 	}
 
-	// Knot k is the β up to which the shares of rungs add up to (k+1)/parts. It lies in the given part of β; the parts before it have the
-	// sum of shares.
+	// Knot k is the β up to which the shares of rungs add up to (k+1)/parts. It lies in a part of β, and sum is that of the shares of the
+	// parts before it.
 	knots := make([]float64, parts)
 	part, sum := 0, 0.0
 	for k := range knots {
@@ -58,6 +48,22 @@ func placeKnots(gains [][]float64) []float64 {
 	}
 	knots[parts-1] = 1
 	return knots
+}
+
+// partVariances returns what each part adds to the variance of ln w: the variance of its gains and their covariance with those of the parts
+// next to it, at least 0.
+func partVariances(gains [][]float64) []float64 {
+	variance := make([]float64, len(gains))
+	for k := range gains {
+		variance[k] = covariance(gains[k], gains[k])
+		for _, neighbour := range []int{k - 1, k + 1} {
+			if neighbour >= 0 && neighbour < len(gains) {
+				variance[k] += covariance(gains[k], gains[neighbour])
+			}
+		}
+		variance[k] = max(variance[k], 0)
+	}
+	return variance
 }
 
 // covariance returns the covariance of pairs (x[k], y[k]).

@@ -149,28 +149,32 @@ func (c *trial) tryMixtures(
 				continue
 			}
 			remaining -= work
-
-			// Learn the mixture.
-			candidate := base
-			if candidate.Learned, err = mixture.Fit(ctx, dims, states, weights, o); err != nil {
-				return nil, err
-			}
-			if !counted {
-				mixtures = append(mixtures, candidate.Learned)
-			}
-
-			// Compare draws from it with the best kind so far.
-			candidate.Each = c.plan.Draw + candidate.Learned.Flops() // flops of a draw: the density of mini-buckets, and the mixture
-			distribution, err := candidate.distribution(ctx, c.material)
+			learned, err := mixture.Fit(ctx, dims, states, weights, o)
 			if err != nil {
 				return nil, err
 			}
-			if _, err := c.tryKind(ctx, &candidate, distribution); err != nil {
+			if !counted {
+				mixtures = append(mixtures, learned)
+			}
+			if err := c.tryMixture(ctx, base, learned); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return mixtures, nil
+}
+
+// tryMixture makes pilot draws from a learned mixture, with the other fields of base.
+func (c *trial) tryMixture(ctx context.Context, base Mixture, learned *mixture.Mixture) error {
+	candidate := base // the trial keeps a pointer to it
+	candidate.Learned = learned
+	candidate.Each = c.plan.Draw + learned.Flops() // flops of a draw: the density of mini-buckets, and the mixture
+	distribution, err := candidate.distribution(ctx, c.material)
+	if err != nil {
+		return err
+	}
+	_, err = c.tryKind(ctx, &candidate, distribution)
+	return err
 }
 
 // drawExamples returns the states where chains end, which mixtures are learned from, and ln of their weights. The chains take at most

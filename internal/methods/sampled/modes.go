@@ -49,23 +49,28 @@ func findModes(
 	longest := m.RungsWithin(path.Step, flops/(modesChains*path.Starts()))
 	path.Rungs = int(max(float64(pilotedRungs), min(longest, float64(pilotedRungs)*variance/targetVariance)))
 	chainFlops = m.Flops(path.Step, path.Rungs)
-	chains := wholeGroups(min(flops/(chainFlops*path.Starts()), pilotChains))
+	components := wholeGroups(min(flops/(chainFlops*path.Starts()), pilotChains))
 	const firstComponent = 4 * productChains // the pilots before have carried the chains of lower numbers
-	w, err := m.Run(ctx, path, firstComponent, firstComponent+chains, pilotThreads, keepStates)
+	w, err := m.Run(ctx, path, firstComponent, firstComponent+components, pilotThreads, keepStates)
 	if err != nil || math.IsInf(w.Top, -1) {
 		return variance, err
 	}
+	return sampler.keepModes(w, path.Modes, variance), nil
+}
 
-	// Compare the weights with count modes to those with the modes kept so far. The starts are the first one and then the modes.
-	keptWeights, _ := w.WithFirstStarts(1)
-	for count := 1; count <= path.Modes; count++ {
-		weights, chains := w.WithFirstStarts(1 + count)
-		if missesWeight(keptWeights, weights, chains, 1+sampler.Modes) {
-			sampler.Modes, keptWeights = count, weights
+// keepModes sets s.Modes to the largest number of modes, up to count, whose chains find weight that the chains of the modes before miss. w
+// has a chain of each component from the first start and from each mode. It returns the largest of variance and of the variances of ln w
+// with the modes that were kept on the way.
+func (s *Annealing) keepModes(w *annealing.Weights, count int, variance float64) float64 {
+	keptWeights, _ := w.WithFirstStarts(1) // without modes
+	for modes := 1; modes <= count; modes++ {
+		weights, chains := w.WithFirstStarts(1 + modes)
+		if missesWeight(keptWeights, weights, chains, 1+s.Modes) {
+			s.Modes, keptWeights = modes, weights
 			variance = max(variance, lnVariance(weights))
 		}
 	}
-	return variance, nil
+	return variance
 }
 
 // missesWeight reports whether components with chains from old starts alone miss weight that chains from added starts find. oldLn[c] is ln

@@ -35,27 +35,31 @@ func (j *sampleJudge) Samples(e *judge.Estimate, n int, seed uint64) (samples ju
 		for end < len(states) && states[end].bundle == bundle {
 			end++
 		}
-		// The numbers of the random streams count down, apart from those that the parts have used.
-		drawn := drawState(states[begin:end], rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(bundle))))
-		samples.Values = append(samples.Values, drawn.values)
-		samples.Weights = append(samples.Weights, drawn.lnWeight)
-		top = max(top, drawn.lnWeight)
+		// The numbers of the random streams count down, so that they are not those that the parts have used.
+		state := drawState(states[begin:end], rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(bundle))))
+		samples.Values = append(samples.Values, state.values)
+		samples.Weights = append(samples.Weights, state.lnWeight) // logarithms for now
+		top = max(top, state.lnWeight)
 		begin = end
 	}
 
-	// Turn the logarithms into weights that add up to 1.
-	total := 0.0
-	for k, ln := range samples.Weights {
-		samples.Weights[k] = math.Exp(ln - top)
-		total += samples.Weights[k]
-	}
-	for k := range samples.Weights {
-		samples.Weights[k] /= total
-	}
+	normaliseLogs(samples.Weights, top)
 	if count := len(samples.Values); count < n {
 		samples.Warning = fmt.Sprintf("%d of %d samples: there are no more with a weight", count, n)
 	}
 	return samples
+}
+
+// normaliseLogs turns logarithms of weights, of which top is the largest, into weights that add up to 1.
+func normaliseLogs(weights []float64, top float64) {
+	total := 0.0
+	for k, ln := range weights {
+		weights[k] = math.Exp(ln - top)
+		total += weights[k]
+	}
+	for k := range weights {
+		weights[k] /= total
+	}
 }
 
 // collectStates returns the states of positive weight that the parts of an estimate have drawn, sorted by bundle. There are as many bundles
@@ -99,15 +103,15 @@ func drawState(states []partState, r *rand.Rand) partState {
 		total += math.Exp(state.lnWeight - top)
 	}
 	remaining := r.Float64() * total
-	drawn := states[len(states)-1]
+	chosen := states[len(states)-1] // if rounding leaves a remainder behind the last weight
 	for _, state := range states {
 		weight := math.Exp(state.lnWeight - top)
 		if remaining < weight {
-			drawn = state
+			chosen = state
 			break
 		}
 		remaining -= weight
 	}
-	drawn.lnWeight = top + math.Log(total)
-	return drawn
+	chosen.lnWeight = top + math.Log(total)
+	return chosen
 }

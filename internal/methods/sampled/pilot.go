@@ -86,7 +86,7 @@ const leastSampled = 128
 //
 // A part has one policy.SampledParts'th of the components that the budget holds, or more if its preparation needs that. If the memory needs
 // smaller parts, there are more of them, up to mostSampledParts. The components that these do not hold are left out.
-func PlanEstimates(c *Chains, sampler Sampling, s query.Settings, marginals bool) (out []btn.Estimate, err error) {
+func PlanEstimates(c *Chains, sampler Sampling, s query.Settings, marginals bool) (estimates []btn.Estimate, err error) {
 	// part is the number of components in a part, total that in all parts.
 	componentFlops, setupFlops := sampler.Cost(c)
 	work := s.Budget * (1 - pilotShare)
@@ -112,18 +112,22 @@ func PlanEstimates(c *Chains, sampler Sampling, s query.Settings, marginals bool
 		}
 		half := wholeGroups(float64(to-from) / 2) // if leastPart allows it, there are two parts or more, which workers share
 		size := min(part, max(leastPart, half))
+		e := newEstimate(sampler, from, to, size)
 		parts := math.Ceil(float64(to-from) / float64(size)) // each does the setup
-		e := btn.Estimate{
-			Rule: btn.Pooled, Track: string(query.FamilySampled), Slices: 1, Level: math.Log2(float64(to)),
-			Cost: query.Cost{Flops: componentFlops*float64(to-from) + setupFlops*parts, Bytes: bytes(size)},
-		}
-		for ; from < to; from += size {
-			e.Parts = append(e.Parts, &Sampled{Sampling: sampler, From: from, To: min(from+size, to)})
-		}
+		e.Cost = query.Cost{Flops: componentFlops*float64(to-from) + setupFlops*parts, Bytes: bytes(size)}
+		estimates = append(estimates, e)
 		from = to
-		out = append(out, e)
 	}
-	return out, nil
+	return estimates, nil
+}
+
+// newEstimate returns an estimate with the components from ≤ c < to, in parts of size components. It has no price yet.
+func newEstimate(sampler Sampling, from, to, size int64) btn.Estimate {
+	e := btn.Estimate{Rule: btn.Pooled, Track: string(query.FamilySampled), Slices: 1, Level: math.Log2(float64(to))}
+	for ; from < to; from += size {
+		e.Parts = append(e.Parts, &Sampled{Sampling: sampler, From: from, To: min(from+size, to)})
+	}
+	return e
 }
 
 // fitToMemory halves the number of components in a part until bytes(part) fits the memory, and returns it. It is at least one group.
@@ -252,48 +256,80 @@ type pilotResult struct {
 func tryAlternatives(
 	ctx context.Context, m *annealing.Model, s query.Settings, sampler *Annealing, rungs int, chains int64, result pilotResult,
 ) (pilotResult, error) {
-	// Metropolis steps are a choice only for indices of two values.
-	if m.HasBinaryIndex() {
-		metropolis, err := pilotChainsOn(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Metropolis}, chains)
-		if err != nil {
-			return result, err
-		}
-		if metropolis.variance < metropolisGain*result.variance {
-			result, sampler.Metropolis = metropolis, true
+	a := &alternatives{
+		model: m, sampler: sampler, best: result, chainFlops: m.Flops(annealing.HeatBath, rungs),
+		budget: pilotShare * s.Budget, memory: float64(s.Memory), seed: ^s.Seed, rungs: rungs, chains: chains,
+	}
+	for _, try := range []func(context.Context) error{a.tryMetropolis, a.tryForests, a.tryBeliefs} {
+		if err := try(ctx); err != nil {
+			return a.best, err
 		}
 	}
+	return a.best, nil
+}
 
-	// Steps of forests take more work, so that variance times work is compared.
-	chainFlops, forestChainFlops := m.Flops(annealing.HeatBath, rungs), m.Flops(annealing.Forests, rungs)
+// alternatives compares kinds of chains with the best one so far.
+type alternatives struct {
+	model      *annealing.Model
+	sampler    *Annealing  // whose fields are set for the best kind
+	best       pilotResult // of the best kind
+	chainFlops float64     // of a chain of the best kind; those of the heat bath and of Metropolis steps are equal
+	// The pilot of a kind.
+	budget, memory float64 // flops and bytes that it may take
+	seed           uint64
+	rungs          int
+	chains         int64
+}
+
+// tryMetropolis tries Metropolis steps. They differ from those of the heat bath only for indices of two values.
+func (a *alternatives) tryMetropolis(ctx context.Context) error {
+	if !a.model.HasBinaryIndex() {
+		return nil
+	}
+	path := annealing.Path{Rungs: a.rungs, Seed: a.seed, Step: annealing.Metropolis}
+	metropolis, err := pilotChainsOn(ctx, a.model, path, a.chains)
+	if err == nil && metropolis.variance < metropolisGain*a.best.variance {
+		a.best, a.sampler.Metropolis = metropolis, true
+	}
+	return err
+}
+
+// tryForests tries steps of forests. They take more work, so that variance times work is compared.
+func (a *alternatives) tryForests(ctx context.Context) error {
+	m := a.model
+	path := annealing.Path{Rungs: a.rungs, Seed: a.seed, Step: annealing.Forests}
+	chainFlops := m.Flops(annealing.Forests, a.rungs)
 	const marginals = true // the larger memory
-	fitsMemory := m.Bytes(annealing.Path{Step: annealing.Forests}, annealing.GroupSize, forestThreads, marginals) <= float64(s.Memory)
-	if fitsMemory && m.MayUseForests() && max(forestChainFlops*float64(chains), m.ForestFlops()) < pilotShare*s.Budget {
-		forests, err := pilotChainsOn(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Forests}, chains)
-		if err != nil {
-			return result, err
-		}
-		if forests.variance*forestChainFlops < forestGain*result.variance*chainFlops {
-			result, chainFlops, sampler.Metropolis, sampler.Forests = forests, forestChainFlops, false, true
-		}
+	fitsMemory := m.Bytes(annealing.Path{Step: annealing.Forests}, annealing.GroupSize, forestThreads, marginals) <= a.memory
+	if !fitsMemory || !m.MayUseForests() || !(max(chainFlops*float64(a.chains), m.ForestFlops()) < a.budget) {
+		return nil
 	}
+	forests, err := pilotChainsOn(ctx, m, path, a.chains)
+	if err == nil && forests.variance*chainFlops < forestGain*a.best.variance*a.chainFlops {
+		a.best, a.chainFlops = forests, chainFlops
+		a.sampler.Metropolis, a.sampler.Forests = false, true
+	}
+	return err
+}
 
-	// Chains that begin with beliefs have to spread less, and to find all modes.
-	if m.StartFlops() >= pilotShare*s.Budget {
-		return result, nil
+// tryBeliefs tries chains that begin with beliefs, with the steps of the best kind. They have to spread less, and to find all modes.
+func (a *alternatives) tryBeliefs(ctx context.Context) error {
+	if a.model.StartFlops() >= a.budget {
+		return nil
 	}
-	path := sampler.Path()
-	path.Rungs, path.Seed, path.FromBeliefs = rungs, ^s.Seed, true
-	beliefs, err := pilotChainsOn(ctx, m, path, chains)
-	if err != nil || beliefs.variance >= productGain*result.variance {
-		return result, err
+	path := a.sampler.Path()
+	path.Rungs, path.Seed, path.FromBeliefs = a.rungs, a.seed, true
+	beliefs, err := pilotChainsOn(ctx, a.model, path, a.chains)
+	if err != nil || beliefs.variance >= productGain*a.best.variance {
+		return err
 	}
-	comparedChains := int64(pilotShare * s.Budget / chainFlops / 2) // of each kind: from beliefs, and from uniform draws
-	comparedChains = min(max(comparedChains/annealing.GroupSize*annealing.GroupSize, chains), productChains)
-	sampler.Product, err = mayTrustBeliefs(ctx, m, path, chains, chains+comparedChains)
-	if err != nil || !sampler.Product {
-		return result, err
+	comparedChains := int64(a.budget / a.chainFlops / 2) // of each kind: from beliefs, and from uniform draws
+	comparedChains = min(max(comparedChains/annealing.GroupSize*annealing.GroupSize, a.chains), productChains)
+	a.sampler.Product, err = mayTrustBeliefs(ctx, a.model, path, a.chains, a.chains+comparedChains)
+	if err == nil && a.sampler.Product {
+		a.best = beliefs
 	}
-	return beliefs, nil
+	return err
 }
 
 // mayTrustBeliefs reports whether chains that begin with draws from beliefs find all modes. It compares the chains from ≤ c < to of path
@@ -304,7 +340,7 @@ func tryAlternatives(
 // probability to ends of chains there. If chains from uniform draws weigh far less than those from beliefs, their ends show nothing. Then
 // beliefs may be trusted if belief propagation from other starts ends with the same beliefs.
 func mayTrustBeliefs(ctx context.Context, m *annealing.Model, path annealing.Path, from, to int64) (bool, error) {
-	// Carry both kinds of chains, and compute the mean log-probability of their ends under the beliefs.
+	// Carry the two kinds of chains, and compute the mean log-probability of their ends under the beliefs.
 	var means [2]sampling.Mean // of the weights from uniform draws and from beliefs
 	var lnBeliefs [2]moments
 	for k := range means {
@@ -426,8 +462,8 @@ func pilotChainsOn(ctx context.Context, m *annealing.Model, path annealing.Path,
 	return pilotResult{lnVariance(w.Ln), gains}, nil
 }
 
-// lnVariance returns the variance of the logarithms of weights, which are ln. A weight of 0 counts as e^−3 times the smallest positive one.
-// If all weights are 0 it returns 50, which stands for a very large variance.
+// lnVariance returns the variance of the logarithms of weights, which are ln. A weight of 0 counts as e^−3 times the smallest positive one
+// (chosen). If all weights are 0 it returns 50, which stands for a very large variance.
 func lnVariance(ln []float64) float64 {
 	smallest := math.Inf(1)
 	for _, x := range ln {

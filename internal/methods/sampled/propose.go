@@ -57,7 +57,7 @@ func proposeDraws(ctx context.Context, j *proposal.Job, ask proposal.Ask, method
 		boundsKey += fmt.Sprintf(" under %v", j.Evidence)
 	}
 
-	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey(string(method)+boundsKey, ask.Marginals), prepared.Hypergraph(),
+	plan, cacheState, err := j.RememberComplete(ctx, j.GrowthKey(string(method)+boundsKey, ask.Marginals), prepared.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
 			planning, cancel := proposal.PlanningContext(computing, 1) // 1: all of the time that remains for planning
 			defer cancel()
@@ -73,7 +73,7 @@ func proposeDraws(ctx context.Context, j *proposal.Job, ask proposal.Ask, method
 	if err != nil {
 		return nil, err
 	}
-	return proposal.NewApproximateAssignment(plan, hit, prepared.Expression()), nil
+	return proposal.NewApproximateAssignment(plan, cacheState, prepared.Expression()), nil
 }
 
 // buildPlan returns a plan of sampled components and bounds. isComplete is false if the time for planning ended first.

@@ -68,34 +68,22 @@ func trySlices(ctx context.Context, c *trial) error {
 	spentBefore := c.spent
 	defer func() { c.spent = spentBefore }()
 	limit := c.spent + slicesShare*c.limit
-	previousRest, tried := -1, 0 // rest is the number of indices outside the cut-set
+	previousRest, tries := -1, 0 // rest is the number of indices outside the cut-set
 	for entries := float64(firstSlice); entries <= policy.MostBucketEntries; entries *= sliceGrowth {
 		// The first rest indices of order are summed out in each slice.
 		order, rest, ok := cutset.Choose(h, c.initial.Order, entries, int(policy.FillShare*c.settings.Budget))
-		if !ok || rest == len(order) {
+		if !ok || rest == len(order) { // too much work, or no index is left to draw
 			return ctx.Err()
 		}
 		if rest == previousRest || rest == 0 { // nothing new to try
 			continue
 		}
 		previousRest = rest
-
-		// Price the draws: end if they exceed the limit or the memory.
-		candidate := &Slices{c.initial, rest}
-		candidate.Kind, candidate.Order = BySlices, order
-		plan, err := minibuckets.NewPlan(h, order, candidate.Entries)
+		candidate, marginalFlops, fitsMemory, err := c.priceSlices(order, rest)
 		if err != nil {
 			return err
 		}
-		cost, err := cutset.Price(h, plan.Order, rest)
-		if err != nil {
-			return err
-		}
-		memory := c.settings.Memory - int64(plan.Bytes)
-		candidate.Setup = plan.Flops + plan.Matching + cost.Flops
-		candidate.Each = plan.DrawWork(rest) + cost.Flops
-		// cost.Each is the memory of one goroutine.
-		if c.spent+candidate.Setup+candidate.Each*pilotChains > limit || cost.Bytes+cost.Each > float64(memory) {
+		if c.spent+candidate.Setup+candidate.Each*pilotChains > limit || !fitsMemory {
 			return ctx.Err()
 		}
 
@@ -105,15 +93,35 @@ func trySlices(ctx context.Context, c *trial) error {
 		if err != nil {
 			return err
 		}
-		if c.prepared.Marginals() {
-			candidate.Each += cost.Marginals
+		if c.prepared.Marginals() { // pilots have none, components do
+			candidate.Each += marginalFlops
 		}
 		isBetter, err := c.tryKind(ctx, candidate, distribution)
-		tried++
+		tries++
 		_, isSlicesBest := c.best.(*Slices)
-		if err != nil || !isBetter && (isSlicesBest || tried == sliceTries) {
+		if err != nil || !isBetter && (isSlicesBest || tries == sliceTries) {
 			return err
 		}
 	}
 	return nil
+}
+
+// priceSlices returns draws of slices that sum out the first rest indices of an order, with their price without marginals, and the further
+// flops of a draw with marginals. fitsMemory states whether the mini-buckets and the slices of one goroutine fit the memory.
+func (c *trial) priceSlices(order []int, rest int) (candidate *Slices, marginalFlops float64, fitsMemory bool, err error) {
+	candidate = &Slices{c.initial, rest}
+	candidate.Kind, candidate.Order = BySlices, order
+	h := c.prepared.Hypergraph()
+	plan, err := minibuckets.NewPlan(h, order, candidate.Entries)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	cost, err := cutset.Price(h, plan.Order, rest)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	candidate.Setup = plan.Flops + plan.Matching + cost.Flops
+	candidate.Each = plan.DrawWork(rest) + cost.Flops
+	memory := c.settings.Memory - int64(plan.Bytes)
+	return candidate, cost.Marginals, cost.Bytes+cost.Each <= float64(memory), nil // cost.Each is the memory of one goroutine
 }

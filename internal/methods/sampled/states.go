@@ -35,31 +35,31 @@ func (s *Annealing) drawStates(ctx context.Context, p *problem.Problem, begin, s
 		return value, err
 	}
 
+	indices := make([]int, len(terms.Terms().Dims))
+	stateOf := func(chain int) []int { // the values of the variables where a chain ends
+		model.ReadState(weights, chain, indices)
+		return terms.Assignment(indices)
+	}
+
 	// Draw one chain of each bundle. A component has one or more chains, one after the other in weights.LnContributions.
 	picked := &btn.Picked{First: firstBundle}
 	chainsPerComponent := int64(len(weights.LnContributions) / len(weights.Ln))
-	indices := make([]int, len(terms.Terms().Dims))
 	for bundle := firstBundle; bundle < endBundle; bundle++ {
 		from, to := s.bundleComponents(bundle, bundles, begin, stop)
-		if from >= to {
+		if from >= to { // no component of this part
 			picked.Ln = append(picked.Ln, math.Inf(-1))
 			picked.Values = append(picked.Values, make([]int, len(domains))...)
 			continue
 		}
 		firstChain, endChain := chainsPerComponent*(from-begin), chainsPerComponent*(to-begin)
 		random := rand.New(rand.NewPCG(want.Seed, uint64(bundle)^uint64(begin)<<32)) // its own for every bundle of every part
-		drawn, lnSum := drawIndex(weights.LnContributions[firstChain:endChain], random)
-		model.ReadState(weights, int(firstChain)+drawn, indices)
+		chain, lnSum := drawIndex(weights.LnContributions[firstChain:endChain], random)
 		picked.Ln = append(picked.Ln, lnSum)
-		picked.Values = append(picked.Values, terms.Assignment(indices)...)
+		picked.Values = append(picked.Values, stateOf(int(firstChain)+chain)...)
 	}
 	value.Weights.Picked = picked
-
 	if want.Marginals {
-		addMarginals(value.Weights, weights, func(chain int) []int {
-			model.ReadState(weights, chain, indices)
-			return terms.Assignment(indices)
-		}, domains)
+		addMarginals(value.Weights, weights, stateOf, domains)
 	}
 	return value, nil
 }

@@ -86,34 +86,39 @@ func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*bt
 	if !structured.IsCrowded(j.Net) {
 		return nil, nil
 	}
-	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey("near", marginals), contractionorder.Hypergraph{},
+	plan, cacheState, err := j.RememberComplete(ctx, j.GrowthKey("near", marginals), contractionorder.Hypergraph{},
 		func(computing context.Context) (*btn.Plan, bool, error) {
-			planning, cancel := proposal.PlanningContext(computing, policy.ExactShare)
-			defer cancel()
-			path, spread, chainFlops, setupFlops, err := structured.FindNearPath(planning, j.Problem(), j.Settings.Seed,
-				proposalShare*j.Settings.Budget)
-			// A plan without estimates says that there is nothing to propose.
-			if proposal.IsOutOfTime(computing, err) {
-				return &btn.Plan{Method: query.MethodSampled}, false, nil
-			}
-			if err != nil || path == nil {
-				return &btn.Plan{Method: query.MethodSampled}, true, err
-			}
-
-			plan := &btn.Plan{Method: query.MethodSampled, Accuracy: j.Settings.Accuracy}
-			var noChains *Chains // Structure has the costs itself
-			plan.Estimates, err = PlanEstimates(noChains, &Structure{
-				Base:  Base{Kind: ByStructure, Seed: j.Settings.Seed, Spread: spread},
-				Rungs: path.Rungs, Each: chainFlops, Setup: setupFlops, Path: path,
-			}, j.Settings, marginals)
-			if err != nil || len(j.Net.Cores) > policy.MostTables {
-				return plan, true, err
-			}
-			const first, isComplete = 0, true // bounds come before all estimates
-			return bounding.Insert(planning, j, first, plan, isComplete)
+			return planStructure(computing, j, marginals)
 		})
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err
 	}
-	return proposal.NewAssignment(plan, hit), nil
+	return proposal.NewAssignment(plan, cacheState), nil
+}
+
+// planStructure returns the plan of ProposeStructure. It has no estimates if there is nothing to propose. isComplete is false if the time
+// for planning ended first. If the network has many tables, there are no bounds.
+func planStructure(ctx context.Context, j *proposal.Job, marginals bool) (plan *btn.Plan, isComplete bool, err error) {
+	planning, cancel := proposal.PlanningContext(ctx, policy.ExactShare)
+	defer cancel()
+	path, spread, chainFlops, setupFlops, err := structured.FindNearPath(planning, j.Problem(), j.Settings.Seed,
+		proposalShare*j.Settings.Budget)
+	if proposal.IsOutOfTime(ctx, err) {
+		return &btn.Plan{Method: query.MethodSampled}, false, nil
+	}
+	if err != nil || path == nil {
+		return &btn.Plan{Method: query.MethodSampled}, true, err
+	}
+
+	plan = &btn.Plan{Method: query.MethodSampled, Accuracy: j.Settings.Accuracy}
+	var noChains *Chains // Structure has the costs itself
+	plan.Estimates, err = PlanEstimates(noChains, &Structure{
+		Base:  Base{Kind: ByStructure, Seed: j.Settings.Seed, Spread: spread},
+		Rungs: path.Rungs, Each: chainFlops, Setup: setupFlops, Path: path,
+	}, j.Settings, marginals)
+	if err != nil || len(j.Net.Cores) > policy.MostTables {
+		return plan, true, err
+	}
+	const first = 0 // bounds come before all estimates
+	return bounding.Insert(planning, j, first, plan, true)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/methods/sampled/importance"
 	"github.com/basetensor/basetensor/internal/methods/truncated"
+	"github.com/basetensor/basetensor/internal/methods/truncated/sweeps"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -67,7 +68,6 @@ const (
 // the limit or the memory is reached, or if a bond is no better than smaller ones and the weights of the best kind spread little already.
 func trySweeps(ctx context.Context, c *trial) error {
 	// Search for the plan of a sweep, which serves all bonds.
-	e := c.prepared.Expression()
 	sweep, err := c.prepared.SearchSweep(ctx, truncated.SearchOptions{ // a move is about as much work as a flop
 		Bond: 4 * pilotBond, Memory: c.freeMemory, Seed: c.settings.Seed, Moves: int64(firstSearch * c.limit),
 	})
@@ -81,7 +81,7 @@ func trySweeps(ctx context.Context, c *trial) error {
 	for base.Bond = pilotBond; ; base.Bond *= 2 {
 		const marginals = false
 		cost, err := c.prepared.Price(ctx, &sweep, base.Bond, marginals)
-		if err != nil || c.spent+cost.Flops > c.limit {
+		if err != nil || c.spent+cost.Flops > c.limit { // the bond is too large for the memory, or for the limit
 			return ctx.Err()
 		}
 		sampler, err := c.prepared.Sampler(ctx, &sweep, base.Bond, c.freeMemory)
@@ -91,26 +91,34 @@ func trySweeps(ctx context.Context, c *trial) error {
 		c.spent += cost.Flops
 		base.Setup = c.plan.Flops + c.plan.Matching + cost.Flops
 		base.Each = c.plan.Draw + sampler.Flops()
-
-		isImproved := false
-		for _, defence := range policy.PilotDefences {
-			if c.spent+base.Each*pilotChains > c.limit {
-				break
-			}
-			base.Defence = defence
-			distribution, err := importance.New(e, c.bound, sampler, defence)
-			if err != nil {
-				return err
-			}
-			candidate := *base
-			isBetter, err := c.tryKind(ctx, &candidate, distribution)
-			if err != nil {
-				return err
-			}
-			isImproved = isImproved || isBetter
+		isImproved, err := c.tryDefences(ctx, *base, sampler)
+		if err != nil {
+			return err
 		}
 		if !isImproved && c.best.About().Spread < targetVariance {
 			return nil
 		}
 	}
+}
+
+// tryDefences makes pilot draws from a sweep, mixed with several shares of mini-buckets, as long as the limit allows. It reports whether
+// one of them is better than the best kind before.
+func (c *trial) tryDefences(ctx context.Context, base Sweep, sampler *sweeps.Sampler) (isImproved bool, err error) {
+	for _, defence := range policy.PilotDefences {
+		if c.spent+base.Each*pilotChains > c.limit {
+			break
+		}
+		candidate := base // the trial keeps a pointer to it
+		candidate.Defence = defence
+		distribution, err := importance.New(c.prepared.Expression(), c.bound, sampler, defence)
+		if err != nil {
+			return false, err
+		}
+		isBetter, err := c.tryKind(ctx, &candidate, distribution)
+		if err != nil {
+			return false, err
+		}
+		isImproved = isImproved || isBetter
+	}
+	return isImproved, nil
 }

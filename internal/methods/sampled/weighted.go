@@ -78,25 +78,32 @@ func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn
 		return nil, nil
 	}
 	key := fmt.Sprintf("%s samples=%d", j.GrowthKey("weighted, bounds of "+prepared.Shape(), ask.Marginals), ask.Samples)
-	plan, hit, err := j.RememberComplete(ctx, key, terms.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
-		planning, cancel := proposal.PlanningContext(computing, 1) // 1: all of the time that remains for planning
-		defer cancel()
-		sampler, isComplete, err := Pilot(planning, model, j.Settings)
-		if proposal.IsOutOfTime(computing, err) {
-			sampler, err = quickPilot(computing, j, model)
-		}
-		if err != nil {
-			return nil, false, err
-		}
-		sampler.Shape = terms.Shape()
-		plan, err := weightedPlan(model, sampler, j.Settings, int64(ask.Samples), len(j.Net.Variables))
-		if err != nil {
-			return nil, false, err
-		}
-		return bounding.Insert(planning, j, len(plan.Estimates), plan, isComplete) // bounds come after all estimates
+	plan, cacheState, err := j.RememberComplete(ctx, key, terms.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
+		return planStates(computing, j, ask, model, terms.Shape())
 	})
 	if err != nil {
 		return nil, err
 	}
-	return proposal.NewApproximateAssignment(plan, hit, terms.Terms()), nil
+	return proposal.NewApproximateAssignment(plan, cacheState, terms.Terms()), nil
+}
+
+// planStates returns the plan of ProposeStates. shape is that of the tables that the model is made of. If the time for planning ends, a
+// small pilot chooses the chains, and isComplete is false.
+func planStates(
+	ctx context.Context, j *proposal.Job, ask proposal.Ask, model *annealing.Model, shape string,
+) (plan *btn.Plan, isComplete bool, err error) {
+	planning, cancel := proposal.PlanningContext(ctx, 1) // 1: all of the time that remains for planning
+	defer cancel()
+	sampler, isComplete, err := Pilot(planning, model, j.Settings)
+	if proposal.IsOutOfTime(ctx, err) {
+		sampler, err = quickPilot(ctx, j, model)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	sampler.Shape = shape
+	if plan, err = weightedPlan(model, sampler, j.Settings, int64(ask.Samples), len(j.Net.Variables)); err != nil {
+		return nil, false, err
+	}
+	return bounding.Insert(planning, j, len(plan.Estimates), plan, isComplete) // bounds come after all estimates
 }

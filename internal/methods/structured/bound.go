@@ -47,7 +47,7 @@ func (m *interactions) boundDeviation(residual []float64) float64 {
 	}
 	sigma := size // no eigenvalue is larger than the Frobenius norm
 	estimate := estimateLargestEigenvalue(residual, n)
-	for _, margin := range []float64{0.003, 0.01, 0.03, 0.1, 0.3} {
+	for _, margin := range []float64{0.003, 0.01, 0.03, 0.1, 0.3} { // chosen: the first that is above the Lanczos method's error
 		candidate := estimate + margin*max(math.Abs(estimate), size/math.Sqrt(float64(n)))
 		if candidate < size && isPositiveDefinite(residual, n, candidate) {
 			sigma = candidate
@@ -103,8 +103,8 @@ func estimateLargestEigenvalue(r []float64, n int) float64 {
 		}
 		tridiagonal[k*steps+k] = alpha
 		beta = norm(next)
-		if k+1 == steps || beta <= 1e-12*math.Abs(alpha) { // the vectors so far span an invariant space; the rest of the matrix stays 0
-			break
+		if k+1 == steps || beta <= 1e-12*math.Abs(alpha) { // β is a rounding: R maps the span of the vectors so far to itself
+			break // the rest of the tridiagonal matrix stays 0
 		}
 		tridiagonal[k*steps+k+1], tridiagonal[(k+1)*steps+k] = beta, beta
 		for i := range next {

@@ -84,7 +84,7 @@ func chainsOf(ctx context.Context, p *problem.Problem, path *Path) (*chains, err
 			return nil, fault.New(fault.Internal, "structured: the network has no tables of pairs")
 		}
 		c, err := m.newChains(ctx, p.Net, path)
-		if err == nil && !c.isZero {
+		if err == nil && !c.isZero { // chains of Z̃ = 0 have no residual
 			c.lnBoundOfWeights = c.lnZ + m.boundDeviation(c.residual)
 		}
 		return c, err
@@ -100,7 +100,7 @@ func (e *evaluator) cumulativeWeights(
 	// First ln of each component, then the sums.
 	cumulative, lnUnit = make([]float64, len(nodes)), math.Inf(-1)
 	for k, n := range nodes {
-		if k%256 == 0 && ctx.Err() != nil {
+		if k%256 == 0 && ctx.Err() != nil { // 256: chosen
 			return nil, 0, ctx.Err()
 		}
 		cumulative[k] = e.fillWeights(n, evaluation) + e.lnWeight(n) // ln of the weights' scale, and of the quadrature weight
@@ -190,7 +190,9 @@ func (m *interactions) residualOf(f *Fit) []float64 {
 	return residual
 }
 
-// chainFlops returns the flops of one chain: of its start, and of a sweep for each rung.
+// chainFlops estimates the flops of one chain: of its start, and of a sweep for each rung, a step of the path. The terms are those of the
+// weights and statistics by value, of the tables of the rest, and of residualField, whose row of the matrix a changed variable adds. The
+// factors are estimates.
 func (c *chains) chainFlops() float64 {
 	n, values := float64(len(c.interactions.domains)), float64(len(c.field))
 	sweep := values*(26+4*float64(len(c.axes))) + 0.7*n*float64(c.interactions.order)
@@ -204,7 +206,7 @@ type Weights struct {
 	LnBound   float64
 	LnLargest float64 // the largest of Ln
 	// WeightByValue is, by value, Σ e^{Ln−LnLargest} over the chains that end with a variable at the value; SquareByValue is the same of
-	// e^{2(Ln−LnLargest)}. Both are nil without marginals.
+	// e^{2(Ln−LnLargest)}. They are nil without marginals.
 	WeightByValue, SquareByValue []float64
 }
 
@@ -224,39 +226,16 @@ func WeighChains(
 
 // weighChains runs the chains with the numbers from ≤ number < to and returns their weights. It is WeighChains without the preparation.
 func (c *chains) weighChains(ctx context.Context, seed uint64, from, to int64, threads int, marginals bool) (*Weights, error) {
-	w := &Weights{Ln: make([]float64, to-from), LnLargest: math.Inf(-1), LnBound: c.lnBoundOfWeights}
-
-	// Run blocks of chains. Each chain has a random stream of its own, so the threads do not matter.
-	ends := make([][]int, len(w.Ln)) // by chain: its last state
-	blocks := (len(w.Ln) + chainsPerBlock - 1) / chainsPerBlock
-	walkers := make([]*walker, max(1, sumproduct.Threads(threads)))
-	err := sumproduct.RunChunks(ctx, len(walkers), blocks, func(thread, b int) error {
-		if walkers[thread] == nil {
-			walkers[thread] = c.newWalker()
-		}
-		for k := b * chainsPerBlock; k < min((b+1)*chainsPerBlock, len(w.Ln)); k++ {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			w.Ln[k] = walkers[thread].runChain(ctx, rand.New(rand.NewPCG(seed, uint64(from)+uint64(k))))
-			if marginals {
-				ends[k] = slices.Clone(walkers[thread].state)
-			}
-		}
-		return nil
-	})
-	if err == nil {
-		err = ctx.Err()
-	}
+	ln, ends, err := c.runChains(ctx, seed, from, to, threads, marginals)
 	if err != nil {
 		return nil, err
 	}
-
-	// Add the weights of the chains by the values that they end with.
-	w.LnLargest = slices.Max(w.Ln)
+	w := &Weights{Ln: ln, LnLargest: slices.Max(ln), LnBound: c.lnBoundOfWeights}
 	if !marginals || math.IsInf(w.LnLargest, -1) {
 		return w, nil
 	}
+
+	// Add the weights of the chains by the values that they end with.
 	w.WeightByValue, w.SquareByValue = make([]float64, len(c.field)), make([]float64, len(c.field))
 	for k, ln := range w.Ln {
 		weight := math.Exp(ln - w.LnLargest)
@@ -266,6 +245,38 @@ func (c *chains) weighChains(ctx context.Context, seed uint64, from, to int64, t
 		}
 	}
 	return w, nil
+}
+
+// runChains runs the chains with the numbers from ≤ number < to, in blocks that threads take one after the other. It returns by chain ln of
+// its weight and, with hasEnds, the state that it ends in. Each chain has a random stream of its own, so the threads do not matter.
+func (c *chains) runChains(
+	ctx context.Context, seed uint64, from, to int64, threads int, hasEnds bool,
+) (ln []float64, ends [][]int, err error) {
+	ln, ends = make([]float64, to-from), make([][]int, to-from)
+	blocks := (len(ln) + chainsPerBlock - 1) / chainsPerBlock
+	walkers := make([]*walker, max(1, sumproduct.Threads(threads)))
+	err = sumproduct.RunChunks(ctx, len(walkers), blocks, func(thread, b int) error {
+		if walkers[thread] == nil {
+			walkers[thread] = c.newWalker()
+		}
+		for k := b * chainsPerBlock; k < min((b+1)*chainsPerBlock, len(ln)); k++ {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			ln[k] = walkers[thread].runChain(ctx, rand.New(rand.NewPCG(seed, uint64(from)+uint64(k))))
+			if hasEnds {
+				ends[k] = slices.Clone(walkers[thread].state)
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = ctx.Err() // a chain that the context ends returns without an error
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return ln, ends, nil
 }
 
 // walker runs one chain after the other.
@@ -307,9 +318,10 @@ func (w *walker) runChain(ctx context.Context, r *rand.Rand) float64 {
 	}
 }
 
-// drawStart draws a state from the fit: first a component with the probability of its share of Z̃, then the values of all variables from
-// that component. cumulative[k] is the sum of the components up to k. It also computes the state's statistics, s_k = Σ_v Vectors[k, value
-// of v], and residualField.
+// drawStart draws a state from the fit, a sum of components, one for each node of its quadrature: first a component with the probability of
+// its share of Z̃, then the values of all variables from that component. cumulative[k] is the sum of the components up to k. It also
+// computes the state's statistics, s_k = Σ_v Vectors[k, value of v], and residualField, the product of the residual and the state's basis
+// functions.
 func (w *walker) drawStart(r *rand.Rand) {
 	total := w.cumulative[len(w.cumulative)-1]
 	component := min(sort.SearchFloat64s(w.cumulative, r.Float64()*total), len(w.nodes)-1)
@@ -377,40 +389,45 @@ func (w *walker) lnDeviation() (ln float64) {
 // logarithms of its weights.
 func (w *walker) sweep(r *rand.Rand, beta float64) {
 	values := len(w.field)
-	m := w.interactions
 	for v, old := range w.state {
-		d := m.domains[v]
-		ln := w.lnWeights[:d] // by value of v
-		copy(ln, w.field[w.firstValue[v]:])
-		for k := range w.statistics {
-			vectors := w.fit.Vectors[k*values+w.firstValue[v]:][:d]
-			others := w.statistics[k] - vectors[old]
-			half := w.fit.Lambda[k] / 2
-			for a, y := range vectors {
-				ln[a] += half * (others + y) * (others + y)
-			}
-		}
-		for p := range d - 1 {
-			f := beta * w.residualField[m.firstCoordinate[v]+p]
-			for a, h := range m.functions[v][p*d:][:d] {
-				ln[a] += h * f
-			}
-		}
-		for _, t := range w.tablesOf[v] {
-			w.addTableLn(t, v, ln)
-		}
-
-		drawn := drawByLn(r, ln)
-		if drawn == old {
+		value := drawByLn(r, w.lnConditional(v, beta))
+		if value == old {
 			continue
 		}
-		w.state[v] = drawn
+		w.state[v] = value
 		for k := range w.statistics {
 			vectors := w.fit.Vectors[k*values+w.firstValue[v]:]
-			w.statistics[k] += vectors[drawn] - vectors[old]
+			w.statistics[k] += vectors[value] - vectors[old]
 		}
-		w.addResidual(v, old, drawn)
+		w.addResidual(v, old, value)
 	}
+}
+
+// lnConditional returns, by value of variable v, ln of the distribution of sweep given the values of all other variables in the state. The
+// result is valid until the next call.
+func (w *walker) lnConditional(v int, beta float64) []float64 {
+	m, values := w.interactions, len(w.field)
+	d := m.domains[v]
+	ln := w.lnWeights[:d]
+	copy(ln, w.field[w.firstValue[v]:])
+	for k := range w.statistics {
+		vectors := w.fit.Vectors[k*values+w.firstValue[v]:][:d]
+		sumOfOthers := w.statistics[k] - vectors[w.state[v]] // the statistic without v
+		half := w.fit.Lambda[k] / 2
+		for a, y := range vectors {
+			ln[a] += half * (sumOfOthers + y) * (sumOfOthers + y)
+		}
+	}
+	for p := range d - 1 {
+		f := beta * w.residualField[m.firstCoordinate[v]+p]
+		for a, h := range m.functions[v][p*d:][:d] {
+			ln[a] += h * f
+		}
+	}
+	for _, t := range w.tablesOf[v] {
+		w.addTableLn(t, v, ln)
+	}
+	return ln
 }
 
 // addTableLn adds to ln[a], for each value a of variable v, the logarithm of an entry of table t of the fit's rest: the entry with v at a

@@ -28,7 +28,8 @@ const (
 // formSlot is the slot of forms in a problem's memory.
 type formSlot struct{}
 
-// form is a fit under a problem's evidence, with the region of the nodes that matter.
+// form is a fit under a problem's evidence, with the region of the nodes that matter. A node is a point of the quadrature. Its component is
+// the model in which each statistic is replaced by a field on the variables, for that point.
 type form struct {
 	*evaluator
 	variables []int   // by variable of the fit: that of the network. Statistics that are variables have none.
@@ -123,50 +124,65 @@ func (p *Nodes) Contract(ctx context.Context, problem *problem.Problem, want btn
 	value := btn.Value{Z: s.inUnits(s.z).Mul(scale), Flops: s.flops}
 	value.Rounding = f.errorBound(&s, len(nodes), want.Marginals, scale)
 	if f.isComplex && s.sumOfSizes > 0 {
-		// The doubt is not used, since shares of several parts may cancel with one another.
+		// The second result, the doubt that cancellation leaves, is not used: shares of several parts may cancel with one another.
 		value.Digits, _ = exact.CancelledDigits(value.Z, s.inUnits(s.sumOfSizes).Mul(scale), value.Rounding)
 	}
 
-	// Marginals.
 	if j.Marginals != nil {
-		if s.shares != nil {
-			if err := f.addDependentLeaves(ctx, nodes, j.Threads, &s); err != nil {
-				return btn.Value{}, err
-			}
-			value.Flops = s.flops
-			f.collectMarginals(&s, j.Marginals)
-		}
-		if err := j.Marginals.CheckFinite(); err != nil {
+		if err := f.addMarginals(ctx, nodes, j, &s, scale, &value); err != nil {
 			return btn.Value{}, err
 		}
-		value.Marginals = j.Marginals.Result(scale)
 	}
+	if j.Joint != nil {
+		if err := f.addJoint(ctx, nodes, j, scale, &value); err != nil {
+			return btn.Value{}, err
+		}
+	}
+	return value, nil
+}
 
-	// The joint marginal.
-	if j.Joint == nil {
-		return value, nil
+// addMarginals adds the marginals of the sum s over nodes, times scale, to a value. The shares of leaves whose neighbours depend on each
+// other are added to s first, which takes more sums. If s has no terms, the marginals stay 0.
+func (f *form) addMarginals(
+	ctx context.Context, nodes []node, j contraction.Contraction, s *sum, scale scaled.Number, value *btn.Value,
+) error {
+	if s.shares != nil {
+		if err := f.addDependentLeaves(ctx, nodes, j.Threads, s); err != nil {
+			return err
+		}
+		value.Flops = s.flops
+		f.collectMarginals(s, j.Marginals)
 	}
+	if err := j.Marginals.CheckFinite(); err != nil {
+		return err
+	}
+	value.Marginals = j.Marginals.Result(scale)
+	return nil
+}
+
+// addJoint adds the joint marginal of the variables j.Joint, times scale, to a value.
+func (f *form) addJoint(ctx context.Context, nodes []node, j contraction.Contraction, scale scaled.Number, value *btn.Value) error {
 	cells, flops, err := f.jointCells(ctx, nodes, j)
 	if err != nil {
-		return btn.Value{}, err
+		return err
 	}
 	for c := range cells {
 		cells[c] = cells[c].Mul(scale)
 		if !cells[c].IsFinite() {
-			return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, c)
+			return fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, c)
 		}
 	}
 	value.Flops += flops
 	value.Joint = j.JointOf(cells)
-	return value, nil
+	return nil
 }
 
-// collectMarginals copies the shares of a sum, z with a variable fixed to a value, to the marginals of the network's variables. Shares are
-// by value of the fit's variables, then of its leaves, the variables that were summed out.
-func (f *form) collectMarginals(s *sum, to *contraction.Collected) {
+// collectMarginals copies the shares of a sum to the marginals of the network's variables. A share is z with one variable fixed to one
+// value. Shares are by value of the fit's variables, then of its leaves, the variables that were summed out.
+func (f *form) collectMarginals(s *sum, marginals *contraction.Collected) {
 	copyShares := func(v, firstShare, d int) { // of variable v of the network, of d values
 		for x := range d {
-			to.At[to.Offset[v]+x] = s.inUnits(s.shares[firstShare+x])
+			marginals.At[marginals.Offset[v]+x] = s.inUnits(s.shares[firstShare+x])
 		}
 	}
 	for u, v := range f.variables {
@@ -177,9 +193,9 @@ func (f *form) collectMarginals(s *sum, to *contraction.Collected) {
 	}
 }
 
-// errorBound bounds the error of scale · z for the sum z over nodes. It is the sum of three bounds: of the roundings, in 2^−53 of the sum
-// without phases, which no partial sum exceeds; of the quadrature and the nodes left out, leftOut of the same sum; and of the fit, whose
-// factor e^LnError changes |z| by at most |z| (e^LnError − 1). With hasMarginals it bounds the errors of the shares, too.
+// errorBound bounds the error of scale · z for the sum z over nodes. No partial sum exceeds S, the sum without phases. The bound is the sum
+// of three: of the roundings, each 2^−53 of S; of the quadrature and the nodes left out, leftOut · S; and of the fit, whose factor
+// e^LnError changes |z| by at most |z| (e^LnError − 1). With hasMarginals it bounds the errors of the shares, too.
 func (f *form) errorBound(s *sum, nodes int, hasMarginals bool, scale scaled.Number) *scaled.Number {
 	roundings := s.roundings
 	if hasMarginals { // a share may be large although the sum of its variable's weights cancels
@@ -224,34 +240,34 @@ func (s *sum) raiseUnit(ln float64) {
 	if ln <= s.lnUnit {
 		return
 	}
-	f := math.Exp(s.lnUnit - ln)
-	s.z *= f
-	s.sumOfSizes *= f
-	s.withoutPhases *= f
-	s.roundings *= f
+	oldUnit := math.Exp(s.lnUnit - ln) // in new units
+	s.z *= oldUnit
+	s.sumOfSizes *= oldUnit
+	s.withoutPhases *= oldUnit
+	s.roundings *= oldUnit
 	for x := range s.shares {
-		s.shares[x] *= f
+		s.shares[x] *= oldUnit
 	}
 	s.lnUnit = ln
 }
 
-// add adds another sum to s, in the larger of their units e^lnUnit. The unit of s may be raised for that.
-func (s *sum) add(other *sum) {
-	s.flops += other.flops
-	if other.withoutPhases == 0 { // it has no terms
+// add adds the sum t to s, in the larger of their units e^lnUnit. The unit of s may be raised for that.
+func (s *sum) add(t *sum) {
+	s.flops += t.flops
+	if t.withoutPhases == 0 { // t has no terms
 		return
 	}
-	s.raiseUnit(other.lnUnit)
-	f := math.Exp(other.lnUnit - s.lnUnit)
-	s.z += f * other.z
-	s.sumOfSizes += f * other.sumOfSizes
-	s.withoutPhases += f * other.withoutPhases
-	s.roundings += f * other.roundings
-	if other.shares != nil && s.shares == nil {
-		s.shares = make([]float64, len(other.shares))
+	s.raiseUnit(t.lnUnit)
+	unit := math.Exp(t.lnUnit - s.lnUnit) // of t, in units of s
+	s.z += unit * t.z
+	s.sumOfSizes += unit * t.sumOfSizes
+	s.withoutPhases += unit * t.withoutPhases
+	s.roundings += unit * t.roundings
+	if t.shares != nil && s.shares == nil {
+		s.shares = make([]float64, len(t.shares))
 	}
-	for x, y := range other.shares {
-		s.shares[x] += f * y
+	for x, y := range t.shares {
+		s.shares[x] += unit * y
 	}
 }
 
@@ -308,8 +324,8 @@ func (e *evaluator) newWorker(hasMarginals bool, isAllowed []bool) *nodeWorker {
 	return w
 }
 
-// nodeFlops returns the flops of evaluating one node: of the weights of all values, of the tables of all cliques, and with marginals of the
-// way back over both. The factors are estimates.
+// nodeFlops returns the flops of evaluating one node: of the weights of all values, and of the tables of all cliques, whose entries are
+// e.program.entries. Marginals take a way back over the weights and the tables. The factors are estimates.
 func (e *evaluator) nodeFlops(hasMarginals bool) float64 {
 	values := float64(len(e.field))
 	flopsOfValue := 4.0        // a product of tabulated factors
@@ -331,9 +347,9 @@ func (e *evaluator) nodeFlops(hasMarginals bool) float64 {
 
 // addNode adds the component of a node, times its quadrature weight, to a sum, and what bounds its rounding. If a statistic has λ < 0, the
 // component is computed twice: as a plain number without such statistics, which bounds its size, and as a complex number with their phases.
-// The totals z and turned are in units of e^ln · 2^exp. addComponent may raise the unit e^lnUnit of the sum, so unit, which converts to it,
-// is computed afterwards.
-func (w *nodeWorker) addNode(n node, to *sum) {
+// The total z is in units of e^ln · 2^exp. addComponent may raise the unit e^lnUnit of the sum, so unit, which converts to it, is computed
+// afterwards.
+func (w *nodeWorker) addNode(n node, nodeSum *sum) {
 	e := w.evaluator
 	ln := e.fillWeights(n, w.plain) + e.lnWeight(n)
 	for x, allowed := range w.isAllowed {
@@ -341,30 +357,40 @@ func (w *nodeWorker) addNode(n node, to *sum) {
 			w.plain.weights[x] = 0
 		}
 	}
-	to.flops += w.flops
+	nodeSum.flops += w.flops
 	z, exp := w.plain.computeTotal()
 	if z == 0 {
 		return
 	}
-	unitRoundings := 2 * math.Abs(ln+float64(exp)*math.Ln2) // the unit goes through its logarithm
-	if w.phase == nil {
-		addComponent(to, w.plain, ln, z, exp, w.hasMarginals, func(x plain) float64 { return float64(x) })
-		unit := math.Exp(ln + float64(exp)*math.Ln2 - to.lnUnit)
-		to.withoutPhases += unit * float64(z)
-		to.roundings += unit * float64(z) * (unitRoundings + e.roundingsOfProduct(len(w.plain.freeSums), e.program.roundings))
+	if w.phase != nil {
+		w.addPhases(n, ln, z, exp, nodeSum)
 		return
 	}
+	addComponent(nodeSum, w.plain, ln, z, exp, w.hasMarginals, func(x plain) float64 { return float64(x) })
+	unit := math.Exp(ln + float64(exp)*math.Ln2 - nodeSum.lnUnit)
+	nodeSum.withoutPhases += unit * float64(z)
+	nodeSum.roundings += unit * float64(z) * (unitRoundings(ln, exp) + e.roundingsOfProduct(len(w.plain.freeSums), e.program.roundings))
+}
 
-	// turned is the total with phases, in units of 2^exp.
+// addPhases adds the component of a node with its phases, turned, to a sum, and what bounds its rounding. z is the total of w.plain, the
+// same component without the statistics of λ < 0. The two totals are in units of e^ln · 2^exp.
+func (w *nodeWorker) addPhases(n node, ln float64, z plain, exp int, nodeSum *sum) {
+	e := w.evaluator
 	e.fillPhases(n, w.plain.weights, w.phase)
 	turned, turnedExp := w.phase.computeTotal()
 	turned = turned.times(math.Ldexp(1, turnedExp-exp))
-	addComponent(to, w.phase, ln, turned, exp, w.hasMarginals, func(x phase) float64 { return real(x) })
-	unit := math.Exp(ln + float64(exp)*math.Ln2 - to.lnUnit)
+	addComponent(nodeSum, w.phase, ln, turned, exp, w.hasMarginals, func(x phase) float64 { return real(x) })
+	unit := math.Exp(ln + float64(exp)*math.Ln2 - nodeSum.lnUnit)
 	scale := w.roundingScale(turned, exp)
-	to.sumOfSizes += unit * scale
-	to.withoutPhases += unit * float64(z)
-	to.roundings += unit * (unitRoundings*turned.size()*math.Sqrt2 + scale*(e.sumRoundings+e.program.roundings))
+	nodeSum.sumOfSizes += unit * scale
+	nodeSum.withoutPhases += unit * float64(z)
+	// √2: the modulus of turned, which the roundings of the unit are relative to, is at most that times its size.
+	nodeSum.roundings += unit * (unitRoundings(ln, exp)*turned.size()*math.Sqrt2 + scale*(e.sumRoundings+e.program.roundings))
+}
+
+// unitRoundings bounds the roundings of a unit e^ln · 2^exp that goes through its logarithm, in units of 2^−53.
+func unitRoundings(ln float64, exp int) float64 {
+	return 2 * math.Abs(ln+float64(exp)*math.Ln2)
 }
 
 // roundingScale returns the number that the roundings of a component with phases are relative to, in units of 2^exp; the component is
@@ -387,21 +413,21 @@ func (w *nodeWorker) roundingScale(turned phase, exp int) (scale float64) {
 
 // addComponent adds the total of elimination e, z · 2^exp · e^ln, to a sum, and with hasMarginals its shares, by value: the total with a
 // variable fixed to the value. The unit of the sum may be raised. realPart returns the real part of a number.
-func addComponent[T number[T]](to *sum, e *elimination[T], ln float64, z T, exp int, hasMarginals bool, realPart func(T) float64) {
+func addComponent[T number[T]](nodeSum *sum, e *elimination[T], ln float64, z T, exp int, hasMarginals bool, realPart func(T) float64) {
 	ln += float64(exp) * math.Ln2
-	to.raiseUnit(ln)
-	f := math.Exp(ln - to.lnUnit)
-	to.z += f * realPart(z)
-	to.sumOfSizes += f * z.size()
+	nodeSum.raiseUnit(ln)
+	unit := math.Exp(ln - nodeSum.lnUnit) // of the total, in units of the sum
+	nodeSum.z += unit * realPart(z)
+	nodeSum.sumOfSizes += unit * z.size()
 	if !hasMarginals {
 		return
 	}
 	e.fillShares(z, exp)
-	if to.shares == nil {
-		to.shares = make([]float64, len(e.shares))
+	if nodeSum.shares == nil {
+		nodeSum.shares = make([]float64, len(e.shares))
 	}
 	for x, y := range e.shares {
-		to.shares[x] += f * realPart(y)
+		nodeSum.shares[x] += unit * realPart(y)
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
-	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -30,13 +28,7 @@ func (p *Nodes) contractHistogram(
 		return value, err
 	}
 	if h == nil { // Z is 0
-		if j.Marginals != nil {
-			value.Marginals = j.Marginals.Result(scaled.One) // zeros
-		}
-		if j.Joint != nil {
-			value.Joint = j.JointOf(make([]scaled.Number, cellCount(j)))
-		}
-		return value, nil
+		return zeroValue(j), nil
 	}
 
 	// Z is the sum over the states of all variables.
@@ -49,7 +41,7 @@ func (p *Nodes) contractHistogram(
 	value.Z = sumStates(fullSum, factors).Mul(scale)
 	const withMarginals = true
 	value.Flops = p.Fit.Integers.flops(!withMarginals)
-	if p.Ask != "" {
+	if p.Ask != "" { // the only other ask is for samples (Fits)
 		return h.drawAssignments(j, fullSum, factors, value, want)
 	}
 	value.Rounding = boundRounding(value.Z, h.roundingsOfTerm(), p.Fit.LnError)
@@ -63,16 +55,26 @@ func (p *Nodes) contractHistogram(
 		value.Marginals = j.Marginals.Result(scale)
 		value.Flops = p.Fit.Integers.flops(withMarginals)
 	}
-	if j.Joint == nil {
-		return value, nil
+	if j.Joint != nil {
+		cells, flops, err := p.histogramCells(ctx, j, weights, memory)
+		if err != nil {
+			return value, err
+		}
+		value.Flops += flops
+		value.Joint = j.JointOf(cells)
 	}
-	cells, flops, err := p.histogramCells(ctx, j, weights, memory)
-	if err != nil {
-		return value, err
-	}
-	value.Flops += flops
-	value.Joint = j.JointOf(cells)
 	return value, nil
+}
+
+// zeroValue returns the value of a contraction whose Z is 0: all wanted marginals and cells of the joint marginal are 0.
+func zeroValue(j contraction.Contraction) (value btn.Value) {
+	if j.Marginals != nil {
+		value.Marginals = j.Marginals.Result(scaled.One) // nothing was collected: zeros
+	}
+	if j.Joint != nil {
+		value.Joint = j.JointOf(make([]scaled.Number, cellCount(j)))
+	}
+	return value
 }
 
 // histogramCells returns the joint marginal of the variables j.Joint, the last one fastest, and its flops. Each cell is a sum of its own,
@@ -126,18 +128,19 @@ func cellCount(j contraction.Contraction) int {
 	return count
 }
 
-// boundRounding bounds the error of a positive value z that has so many roundings, each of 2^-53, and whose logarithm is off by at most
-// lnError.
+// boundRounding bounds the error of a positive value z. roundings is the number of its roundings, each of 2^-53, and its logarithm is off
+// by at most lnError before them.
 func boundRounding(z scaled.Number, roundings, lnError float64) *scaled.Number {
 	bound := z.Abs().Mul(scaled.FromFloat(math.Expm1(lnError + math.Ldexp(roundings, -53))))
 	return &bound
 }
 
-// roundingsOfTerm bounds the roundings of a term of Z. Each variable adds those of its weight, of a product, and of the sum over its
-// values. The last state adds those of its factor and of the sums of blocks.
+// roundingsOfTerm bounds the roundings of a term of Z: those of the factor of its state, at most 16; those of the sum over the states; and
+// for each variable 6 of its weight and of a product, and one for each of its values in the sum over them.
 func (h *histogram) roundingsOfTerm() float64 {
+	// A sum of n states in blocks has an addition for each term of a block and for each block, and not more than n.
 	roundings := 16 + 2*termsPerBlock + float64(maxStatesOfSum)/termsPerBlock
-	if states := h.fit.Integers.States; states < maxStatesOfSum {
+	if states := h.fit.Integers.States; states < maxStatesOfSum { // of all partial sums together, so the last one has fewer
 		roundings = 16 + min(states, termsPerBlock+states/termsPerBlock)
 	}
 	for _, choices := range h.choices {
@@ -160,7 +163,7 @@ func (h *histogram) sumAll(ctx context.Context) (scaled.Number, error) {
 // their weights times the factor of the state of fullSum that they lead to. The share of a choice is the sum over the states before it of
 //
 //	weight of the state · weight of the choice · factor of the state that the choice leads to
-func (h *histogram) fillMarginals(ctx context.Context, fullSum *states, factors []float, to *contraction.Collected) error {
+func (h *histogram) fillMarginals(ctx context.Context, fullSum *states, factors []float, marginals *contraction.Collected) error {
 	keys := fullSum.keys // of the states that factors belong to: those of the sum with the visited variable
 	return h.visitBackward(ctx, emptySum(), 0, len(h.choices), func(position int, partial *states) error {
 		if err := ctx.Err(); err != nil {
@@ -178,7 +181,7 @@ func (h *histogram) fillMarginals(ctx context.Context, fullSum *states, factors 
 				partialFactors[state] = partialFactors[state].plus(factor)
 				share.add(factor.times(partial.weight(state)))
 			}
-			to.At[to.Offset[v]+c.value] = share.sum().scaledNumber()
+			marginals.At[marginals.Offset[v]+c.value] = share.sum().scaledNumber()
 		}
 		keys, factors = partial.keys, partialFactors
 		return nil
@@ -191,11 +194,7 @@ func (h *histogram) fillMarginals(ctx context.Context, fullSum *states, factors 
 func (h *histogram) drawAssignments(
 	j contraction.Contraction, fullSum *states, factors []float, value btn.Value, want btn.Want,
 ) (btn.Value, error) {
-	if j.Net.Scale.Sign() < 0 {
-		return value, fault.New(fault.BadInput,
-			"structured: the product of the factors without variables is below 0: weights of assignments are no probabilities then")
-	}
-	if err := query.CheckSamples(len(j.Net.Variables), want.Samples); err != nil {
+	if err := checkDraws(j, want); err != nil {
 		return value, err
 	}
 	if value.Z.IsZero() {
@@ -204,7 +203,7 @@ func (h *histogram) drawAssignments(
 
 	// keys[s] is the key of sample s: of the sum of the variables that are not drawn yet.
 	n := len(h.choices)
-	drawn := &btn.Drawn{Weight: value.Z, Values: make([]int, n*want.Samples)}
+	result := &btn.Drawn{Weight: value.Z, Values: make([]int, n*want.Samples)}
 	streams, keys := drawFullKeys(fullSum, factors, want)
 	err := h.visitBackward(j.Ctx, emptySum(), 0, n, func(position int, partial *states) error {
 		if err := j.Ctx.Err(); err != nil {
@@ -216,11 +215,11 @@ func (h *histogram) drawAssignments(
 		for s := range keys {
 			c := choices[drawIndex(streams[s], choiceWeights(choices, partial, keys[s], room))]
 			keys[s] -= c.key
-			drawn.Values[s*n+v] = c.value
+			result.Values[s*n+v] = c.value
 		}
 		return nil
 	})
-	value.Drawn = drawn
+	value.Drawn = result
 	value.Z = scaled.Number{}
 	const wayBack = true
 	value.Flops = h.fit.Integers.flops(wayBack)
@@ -246,9 +245,9 @@ func drawFullKeys(fullSum *states, factors []float, want btn.Want) (streams []*r
 	return streams, keys
 }
 
-// choiceWeights returns the weights of a variable's choices, given the key of the sum with the variable: of each choice its weight times
-// that of the state that it leads to the key from. partial is the sum without the variable. A choice has weight 0 if there is no such
-// state, or if its weight is far below the largest. weights is room for one number for each choice.
+// choiceWeights returns the weights of a variable's choices, its possible values, given the key of the sum with the variable. partial is
+// the sum without it. A choice leads to the key from one state of partial; its weight is multiplied by that of this state. It is 0 if there
+// is no such state, or if it is far below the largest. weights is room for one number for each choice.
 func choiceWeights(choices []choice, partial *states, key int64, weights []float) []plain {
 	largestExp := int32(math.MinInt32)
 	for k, c := range choices {

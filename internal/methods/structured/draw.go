@@ -22,11 +22,7 @@ func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Wan
 	if f.isComplex {
 		return value, fault.New(fault.Unsupported, "structured: a component with a phase cannot be drawn")
 	}
-	if j.Net.Scale.Sign() < 0 {
-		return value, fault.New(fault.BadInput,
-			"structured: the product of the factors without variables is below 0: weights of assignments are no probabilities then")
-	}
-	if err := query.CheckSamples(len(j.Net.Variables), want.Samples); err != nil {
+	if err := checkDraws(j, want); err != nil {
 		return value, err
 	}
 	nodes, err := f.nodesOf(j.Ctx, p)
@@ -34,51 +30,81 @@ func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Wan
 		return value, err
 	}
 
-	// Draw the component of each sample, and sort the samples by it, so that each component is computed once.
+	// Draw the component of each sample.
 	const hasShares, hasMarginals = false, false
 	e := newElimination[plain](f.program, f.fit, f.firstValue, hasShares)
 	cumulative, lnUnit, err := f.cumulativeWeights(j.Ctx, e, nodes)
-	if err != nil || math.IsInf(lnUnit, -1) {
+	if err != nil || math.IsInf(lnUnit, -1) { // e^lnUnit is 0: so is Z
 		return value, err
 	}
 	total := cumulative[len(cumulative)-1]
-	type draw struct{ sample, node int }
-	draws := make([]draw, want.Samples)
-	streams := make([]*rand.Rand, want.Samples)
-	for s := range draws {
-		streams[s] = rand.New(rand.NewPCG(want.Seed, uint64(s)))
-		u := streams[s].Float64() * total
-		draws[s] = draw{s, min(sort.SearchFloat64s(cumulative, u), len(nodes)-1)}
-	}
-	slices.SortStableFunc(draws, func(a, b draw) int { return a.node - b.node })
+	samples := drawComponents(cumulative, want)
 
 	// Draw the variables.
-	n := len(j.Net.Variables)
 	value.Drawn = &btn.Drawn{
 		Weight: scaled.FromFloat(total).Mul(scaled.FromLog(lnUnit + p.Fit.Ln)).Mul(j.Net.Scale),
-		Values: make([]int, n*want.Samples),
+		Values: make([]int, len(j.Net.Variables)*want.Samples),
 	}
-	value.Flops = f.nodeFlops(hasMarginals) * float64(len(nodes))
-	computed := -1                       // the node that e was run for
+	evaluations, err := f.drawAll(j, e, nodes, samples, value.Drawn.Values)
+	value.Flops = f.nodeFlops(hasMarginals) * float64(len(nodes)+evaluations)
+	return value, err
+}
+
+// drawAll draws the variables of all samples, which are sorted by node, and writes them to values, sample by sample. e is room to evaluate
+// nodes in. It returns the number of nodes that it has evaluated.
+func (f *form) drawAll(
+	j contraction.Contraction, e *elimination[plain], nodes []node, samples []sample, values []int,
+) (evaluations int, err error) {
+	n := len(j.Net.Variables)
+	current := -1                        // the node that e was run for
 	x := make([]int, len(f.fit.Domains)) // by variable of the fit; statistics that are variables come last
-	for _, d := range draws {
-		if d.node != computed {
-			f.fillWeights(nodes[d.node], e)
-			e.computeTotal()
-			computed = d.node
-			value.Flops += f.nodeFlops(hasMarginals)
+	for _, s := range samples {
+		if s.node != current {
+			f.fillWeights(nodes[s.node], e)
+			e.computeTotal() // the result is known; drawVariables needs the cliques' tables
+			current = s.node
+			evaluations++
 		}
 		if err := j.Ctx.Err(); err != nil {
-			return value, err
+			return evaluations, err
 		}
-		e.drawVariables(streams[d.sample], x)
-		out := value.Drawn.Values[d.sample*n:][:n]
+		e.drawVariables(s.stream, x)
+		assignment := values[s.index*n:][:n]
 		for u, v := range f.variables {
-			out[v] = x[u]
+			assignment[v] = x[u]
 		}
-		f.fit.drawLeaves(streams[d.sample], x, out)
+		f.fit.drawLeaves(s.stream, x, assignment)
 	}
-	return value, nil
+	return evaluations, nil
+}
+
+// checkDraws returns an error if the scale of the network is below 0, or if samples are too many.
+func checkDraws(j contraction.Contraction, want btn.Want) error {
+	if j.Net.Scale.Sign() < 0 {
+		return fault.New(fault.BadInput,
+			"structured: the product of the factors without variables is below 0: weights of assignments are no probabilities then")
+	}
+	return query.CheckSamples(len(j.Net.Variables), want.Samples)
+}
+
+// sample is an assignment to draw: its index, its component's node, by index, and its random stream.
+type sample struct {
+	index, node int
+	stream      *rand.Rand
+}
+
+// drawComponents draws the component of each of want.Samples samples, with probabilities proportional to the nodes' weights, whose partial
+// sums are cumulative. It returns the samples sorted by node, so that each component is computed once.
+func drawComponents(cumulative []float64, want btn.Want) []sample {
+	total := cumulative[len(cumulative)-1]
+	samples := make([]sample, want.Samples)
+	for s := range samples {
+		stream := rand.New(rand.NewPCG(want.Seed, uint64(s)))
+		u := stream.Float64() * total
+		samples[s] = sample{s, min(sort.SearchFloat64s(cumulative, u), len(cumulative)-1), stream}
+	}
+	slices.SortStableFunc(samples, func(a, b sample) int { return a.node - b.node })
+	return samples
 }
 
 // drawVariables draws values x of all variables of the fit with probabilities proportional to their terms in the last total of

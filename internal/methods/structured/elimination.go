@@ -96,10 +96,11 @@ func newElimination[T number[T]](p *program, f *Fit, firstValue []int, hasShares
 // normalise divides a table by a power of two 2^exp, so that its largest entry is in [½, 2), and returns exp. It returns 0 and leaves the
 // table as it is if the largest entry is in that range already, or is 0.
 func normalise[T number[T]](t []T) (exp int) {
-	// The largest size. Real numbers have a loop without size(), since a method of a type parameter is an indirect call.
+	// The largest size. Real numbers have a loop without size(), since a method of a type parameter is an indirect call. Without the sign
+	// bit, which &^(1<<63) clears, the bits of a float64, read as an integer, grow with it.
 	largest := 0.0
 	if real, ok := any(t).([]plain); ok {
-		bits := uint64(0) // the larger |x|, the larger its bits without the sign, read as an integer
+		bits := uint64(0)
 		for _, x := range real {
 			bits = max(bits, math.Float64bits(float64(x))&^(1<<63))
 		}
@@ -113,8 +114,8 @@ func normalise[T number[T]](t []T) (exp int) {
 		return 0
 	}
 
-	// exp is that of math.Frexp. Far from the limits of float64 it is read from the bits, and 2^−exp is made of bits: their exponent is
-	// stored with 1023 added, and Frexp has a mantissa in [½, 1), hence 1022.
+	// exp is that of math.Frexp, with largest / 2^exp in [½, 1). Far from the limits of float64 it is faster to read exp from the bits of
+	// largest, and to write 2^−exp as bits. The bits from the 52nd on are the exponent of a number in [1, 2) plus 1023.
 	exp = int(math.Float64bits(largest)>>52) - 1022
 	if exp < -1000 || exp > 1000 {
 		_, exp = math.Frexp(largest)
@@ -158,14 +159,14 @@ func (e *elimination[T]) computeTotal() (value T, exp int) {
 // rest. If skipped is noFactor, all are multiplied. moveExponent moves the power of two of a number to the exponent.
 func (e *elimination[T]) multiplyFactors(skipped int) (value T, exp int) {
 	value = T(1)
-	for start := 0; start < len(e.freeSums); start += 8 { // eight at once, if they stay far from underflow
+	for start := 0; start < len(e.freeSums); start += 8 { // eight at once (chosen), if they stay far from underflow
 		sums := e.freeSums[start:min(start+8, len(e.freeSums))]
 		product := value
 		for _, sum := range sums {
 			product *= sum
 		}
 		hasSkipped := skipped >= start && skipped < start+8
-		if product.size() > 0x1p-500 && !hasSkipped {
+		if product.size() > 0x1p-500 && !hasSkipped { // float64 ends at 2^−1022
 			value, exp = moveExponent(product, exp)
 			continue
 		}
@@ -193,8 +194,8 @@ func (e *elimination[T]) totalWithout(z T, exp, index int, factor T) T {
 	return value.times(math.Ldexp(1, valueExp-exp))
 }
 
-// moveExponent returns x · 2^exp as another number and exponent, so that the size of the number is within 2^±100. It changes nothing if it
-// is already, or if x is 0.
+// moveExponent returns x · 2^exp as another number and exponent, so that the number's size is within 2^±100. If x is so already, or 0, it
+// returns x and exp.
 func moveExponent[T number[T]](x T, exp int) (T, int) {
 	s := x.size()
 	if s > 0x1p-100 && s < 0x1p100 || s == 0 {
@@ -207,15 +208,43 @@ func moveExponent[T number[T]](x T, exp int) (T, int) {
 // sumOutClique eliminates the variable of clique c: it fills the clique's table and its message. Entry i of the table is the product of the
 // weight of the variable's value, of the entries of the clique's tables of the rest and of those of the messages that it receives from
 // earlier cliques, all at the same values. The message is the sum of the table over the variable. messageEntry[i] is the entry of the
-// message to which entry i of the table is added. entryOf[i] is the entry of a table of the rest, or of a received message, for entry i.
+// message to which entry i of the table is added. m.entryOf[i] is the entry of a received message m for entry i.
 func (e *elimination[T]) sumOutClique(c int) {
 	clique := &e.program.cliques[c]
 	table, message := e.tables[c], e.messages[c]
-	weights := e.weights[e.firstValue[clique.variable]:]
-	restTables, received := clique.tables, clique.messages
+	e.multiplyRest(clique, table)
 
-	// The variable's weights, times the first table of the rest in the same pass.
-	if len(restTables) > 0 {
+	// The messages. The sum over the variable is in the pass of the last one.
+	exp := 0
+	clear(message)
+	if len(clique.messages) == 0 {
+		for i, entry := range clique.messageEntry[:len(table)] {
+			message[entry] += table[i]
+		}
+	}
+	for k, m := range clique.messages {
+		exp += e.exponents[m.index]
+		values, entryOf := e.messages[m.index], m.entryOf[:len(table)]
+		if isLast := k == len(clique.messages)-1; !isLast {
+			for i, entry := range entryOf {
+				table[i] *= values[entry]
+			}
+			continue
+		}
+		for i, entry := range clique.messageEntry[:len(table)] {
+			table[i] *= values[entryOf[i]]
+			message[entry] += table[i]
+		}
+	}
+	e.exponents[c] = exp + normalise(message) // the message is in units of 2^exponents[c]
+}
+
+// multiplyRest sets the table of a clique to the product of the weights of the clique's variable and the clique's tables of the rest.
+// t.entryOf[i] is the entry of table t for entry i.
+func (e *elimination[T]) multiplyRest(clique *clique, table []T) {
+	weights := e.weights[e.firstValue[clique.variable]:]
+	restTables := clique.tables
+	if len(restTables) > 0 { // the weights times the first table in one pass
 		values, entryOf := e.restEntries[restTables[0].index], restTables[0].entryOf[:len(table)]
 		for i, x := range clique.valueOf[:len(table)] {
 			table[i] = weights[x] * values[entryOf[i]]
@@ -232,33 +261,6 @@ func (e *elimination[T]) sumOutClique(c int) {
 			table[i] *= values[entry]
 		}
 	}
-	exp := 0
-	for _, m := range received {
-		exp += e.exponents[m.index]
-	}
-
-	// The messages. The sum over the variable is in the pass of the last one.
-	clear(message)
-	if len(received) == 0 {
-		for i, entry := range clique.messageEntry[:len(table)] {
-			message[entry] += table[i]
-		}
-	}
-	for k, m := range received {
-		values := e.messages[m.index]
-		if k < len(received)-1 {
-			for i, entry := range m.entryOf[:len(table)] {
-				table[i] *= values[entry]
-			}
-			continue
-		}
-		entryOf := m.entryOf[:len(table)]
-		for i, entry := range clique.messageEntry[:len(table)] {
-			table[i] *= values[entryOf[i]]
-			message[entry] += table[i]
-		}
-	}
-	e.exponents[c] = exp + normalise(message) // the message is in units of 2^exponents[c]
 }
 
 // fillShares fills shares, in units of 2^exp: by value, the total with the variable fixed to the value. The last total of computeTotal is z
@@ -266,11 +268,11 @@ func (e *elimination[T]) sumOutClique(c int) {
 // connected parts of the rest. The other variables get their shares on the way back over the cliques.
 func (e *elimination[T]) fillShares(z T, exp int) {
 	for s, v := range e.freeVariables {
-		others := e.totalWithout(z, exp, s, e.freeSums[s])
+		otherFactors := e.totalWithout(z, exp, s, e.freeSums[s])
 		offset, d := e.firstValue[v], e.fit.Domains[v]
 		shares := e.shares[offset:][:d]
-		for x, g := range e.weights[offset:][:d] {
-			shares[x] = g * others
+		for x, weight := range e.weights[offset:][:d] {
+			shares[x] = weight * otherFactors
 		}
 	}
 
@@ -320,9 +322,9 @@ func (e *elimination[T]) propagateBack(c, exp int) {
 			for _, t := range clique.tables {
 				x *= e.restEntries[t.index][t.entryOf[i]]
 			}
-			for l, other := range clique.messages {
+			for l, factor := range clique.messages {
 				if l != k {
-					x *= e.messages[other.index][other.entryOf[i]]
+					x *= e.messages[factor.index][factor.entryOf[i]]
 				}
 			}
 			derivative[m.entryOf[i]] += x

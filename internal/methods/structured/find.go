@@ -37,7 +37,7 @@ func find(ctx context.Context, net *btn.Network, memory int64) (quadrature, hist
 				return nil, nil, err
 			}
 			isExact := residual <= exactError
-			if isExact && len(approximation.lambda) > 1 { // turn the statistics to groups of variables, if they stay exact
+			if isExact && len(approximation.lambda) > 1 { // take statistics of fewer variables each, if they stay exact
 				if approximation, residual, err = m.groupedOrSame(pairs, approximation, outliers, residual); err != nil {
 					return nil, nil, err
 				}
@@ -72,7 +72,7 @@ func (m *interactions) looksLowRank(ctx context.Context, pairs [][2]int) (bool, 
 			return true, nil // the matrix has a lower rank
 		}
 		_, worstMedian := c.medianResiduals(c.typicalResidual())
-		c.chooseOutliers(outlierFactors[2] * worstMedian)
+		c.chooseOutliers(outlierFactors[2] * worstMedian) // chosen: a factor that finds many outliers
 	}
 	return c.typicalResidual() < probeShare*residualBefore, nil
 }

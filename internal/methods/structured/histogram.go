@@ -36,7 +36,7 @@ func floatOf(x scaled.Number) float {
 	if x.IsZero() {
 		return float{}
 	}
-	e := (x.Exp + halfUnit) >> 9 // the nearest multiple of unitBits = 2^9
+	e := (x.Exp + halfUnit) >> 9 // x.Exp / 512, rounded: the exponent in units of unitBits = 2^9
 	return float{math.Ldexp(x.Mant, int(x.Exp-e*unitBits)), int32(max(math.MinInt32, min(e, math.MaxInt32)))}
 }
 
@@ -163,7 +163,7 @@ func newHistogram(f *Fit, weights [][]float64, memory int64) (*histogram, error)
 			})
 		}
 	}
-	// At once live rangesPerLevel partial sums at each level of visitBackward, and 4 more.
+	// visitBackward keeps rangesPerLevel partial sums at each of its levels. There are 4 more: chosen.
 	h.maxStates = min(maxStatesOfSum, float64(memory)/stateBytes/(4+rangesPerLevel*integers.recomputations()))
 	return h, nil
 }
@@ -205,39 +205,39 @@ func (h *histogram) addVariable(sum *states, position int) (*states, error) {
 	return next, nil
 }
 
-// mergeShifted merges two lists of states, which are values of a sum with their weights, by increasing key: others, which may be nil, and
-// the states of sum after a choice c, a value of one more variable. Their keys are larger by c.key, and their weights are multiplied by
-// c.weight. If a key is in both lists the weights are added.
-func mergeShifted(others, sum *states, c choice) *states {
+// mergeShifted merges two lists of states, which are values of a sum with their weights, by increasing key. One is the list earlier, which
+// may be nil. The other is sum after a choice c, a value of one more variable: its keys are larger by c.key, and its weights are multiplied
+// by c.weight. If a key is in the two lists, the weights are added.
+func mergeShifted(earlier, sum *states, c choice) *states {
 	size := len(sum.keys)
-	if others != nil {
-		size = min(2*size, size+len(others.keys)) // often fewer
+	if earlier != nil {
+		size = min(2*size, size+len(earlier.keys)) // room to begin with: often there are fewer
 	}
-	out := &states{keys: make([]int64, 0, size), mant: make([]float64, 0, size), exp: make([]int32, 0, size)}
-	if others == nil {
+	merged := &states{keys: make([]int64, 0, size), mant: make([]float64, 0, size), exp: make([]int32, 0, size)}
+	if earlier == nil {
 		for state, key := range sum.keys {
-			out.appendState(key+c.key, sum.weight(state).times(c.weight))
+			merged.appendState(key+c.key, sum.weight(state).times(c.weight))
 		}
-		return out
+		return merged
 	}
 
-	next := 0 // index of the first state of others that is not merged yet
+	next := 0 // index of the first state of earlier that is not merged yet
 	for state, key := range sum.keys {
 		key += c.key
-		for ; next < len(others.keys) && others.keys[next] < key; next++ {
-			out.appendState(others.keys[next], others.weight(next))
+		for ; next < len(earlier.keys) && earlier.keys[next] < key; next++ {
+			merged.appendState(earlier.keys[next], earlier.weight(next))
 		}
 		w := sum.weight(state).times(c.weight)
-		if next < len(others.keys) && others.keys[next] == key {
-			w = w.plus(others.weight(next))
+		if next < len(earlier.keys) && earlier.keys[next] == key {
+			w = w.plus(earlier.weight(next))
 			next++
 		}
-		out.appendState(key, w)
+		merged.appendState(key, w)
 	}
-	for ; next < len(others.keys); next++ {
-		out.appendState(others.keys[next], others.weight(next))
+	for ; next < len(earlier.keys); next++ {
+		merged.appendState(earlier.keys[next], earlier.weight(next))
 	}
-	return out
+	return merged
 }
 
 // addVariables adds the variables at positions first ≤ position < end of the sequence to a partial sum. It looks at ctx before each.
@@ -285,7 +285,7 @@ func (h *histogram) visitBackward(
 		if err := h.visitBackward(ctx, sums[k], starts[k], end, visit); err != nil {
 			return err
 		}
-		end, sums[k] = starts[k], nil
+		end, sums[k] = starts[k], nil // the range before ends here, and the partial sum is not needed any more
 	}
 	return nil
 }
@@ -332,10 +332,10 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// newDecoder returns a function that sets to to scale · S for the statistics S of a state of all variables, which is given by its key.
-// After the lowest sum of each statistic is subtracted, a key is a number in mixed radix: its digits are the sums less the lowest ones, and
-// the base of each digit is the statistic's span, the number of integers from the lowest sum to the highest.
-func (n *Integers) newDecoder(domains []int, scale int64) func(key int64, to []float64) {
+// newDecoder returns a function that writes scale · S to a list, for the statistics S of a state of all variables, which is given by its
+// key. After the lowest sum of each statistic is subtracted, a key is a number in mixed radix: its digits are the sums less the lowest
+// ones, and the base of each digit is the statistic's span, the number of integers from the lowest sum to the highest.
+func (n *Integers) newDecoder(domains []int, scale int64) func(key int64, statistics []float64) {
 	values := len(n.Field)
 	k := n.statisticCount(values)
 	lowest, span := make([]int64, k), make([]int64, k) // by statistic: of its sum over all variables
@@ -353,14 +353,14 @@ func (n *Integers) newDecoder(domains []int, scale int64) func(key int64, to []f
 		}
 	}
 
-	return func(key int64, to []float64) {
+	return func(key int64, statistics []float64) {
 		stride := int64(1)
 		for c := range k {
 			key -= lowest[c] * stride
 			stride *= span[c]
 		}
 		for c := range k {
-			to[c] = float64(scale*(key%span[c]+lowest[c]) - mean[c])
+			statistics[c] = float64(scale*(key%span[c]+lowest[c]) - mean[c])
 			key /= span[c]
 		}
 	}
@@ -396,20 +396,20 @@ func (n *Integers) countStates(ctx context.Context, domains []int, keys []int64)
 	return true, nil
 }
 
-// mergeKeys merges two increasing lists of keys: others, and keys with a difference added to each. The result is increasing, and has a key
-// that is in both once.
-func mergeKeys(others, keys []int64, difference int64) []int64 {
-	out := make([]int64, 0, min(len(others)+len(keys), 2*len(keys)))
-	next := 0
+// mergeKeys merges two increasing lists of keys: earlier, and keys with a difference added to each. The result is increasing. A key that is
+// in the two lists comes once.
+func mergeKeys(earlier, keys []int64, difference int64) []int64 {
+	merged := make([]int64, 0, min(len(earlier)+len(keys), 2*len(keys)))
+	next := 0 // index of the first key of earlier that is not merged yet
 	for _, key := range keys {
 		key += difference
-		for ; next < len(others) && others[next] < key; next++ {
-			out = append(out, others[next])
+		for ; next < len(earlier) && earlier[next] < key; next++ {
+			merged = append(merged, earlier[next])
 		}
-		if next < len(others) && others[next] == key {
+		if next < len(earlier) && earlier[next] == key {
 			next++
 		}
-		out = append(out, key)
+		merged = append(merged, key)
 	}
-	return append(out, others[next:]...)
+	return append(merged, earlier[next:]...)
 }

@@ -31,8 +31,8 @@ type Integers struct {
 	Widest float64 `msgpack:"widest"`
 }
 
-// statisticCount returns the number of statistics. valueCount is the number of values of all variables together: Values has so many
-// integers for each statistic.
+// statisticCount returns the number of statistics. valueCount is the number of values of all variables together: Values has that
+// many integers for each statistic.
 func (n *Integers) statisticCount(valueCount int) int { return len(n.Values) / max(1, valueCount) }
 
 // check returns an error unless all lists of the integers have the lengths that fit f needs, all numbers are finite (a field may be −Inf),
@@ -45,12 +45,12 @@ func (n *Integers) check(f *Fit) error {
 	if !hasStatistics || !hasFields || len(n.Sequence) != len(f.Domains) {
 		return btn.Misfit("%d integers, %d numbers of a form, %d fields for %d values", len(n.Values), len(n.Form), len(n.Field), values)
 	}
-	seen := make([]bool, len(f.Domains))
+	isInSequence := make([]bool, len(f.Domains))
 	for _, v := range n.Sequence {
-		if v < 0 || v >= len(seen) || seen[v] {
+		if v < 0 || v >= len(isInSequence) || isInSequence[v] {
 			return btn.Misfit("variable %d comes twice in a sequence, or is not there", v)
 		}
-		seen[v] = true
+		isInSequence[v] = true
 	}
 	for _, list := range [][]float64{n.Form, n.FieldLow, n.Ln} {
 		for _, x := range list {
@@ -91,7 +91,7 @@ func (m *interactions) integerFit(ctx context.Context, net *btn.Network, approxi
 	if isWithin, err := integers.countStates(ctx, m.domains, keys); !isWithin || err != nil || integers.bytes() > float64(memory) {
 		return nil, err // nil if it is not within the bounds, or does not fit the memory
 	}
-	worst, err := m.fitForm(ctx, net, integers, memory)
+	worst, err := m.fitForm(ctx, net, integers, memory) // +Inf if it fails
 	if err != nil || !(worst <= exactError) {
 		return nil, err
 	}
@@ -158,31 +158,41 @@ func (n *Integers) keys(domains []int) ([]int64, error) {
 	keys := make([]int64, values)
 	stride := 1.0
 	for c := range k {
-		// The span of statistic c: 1 + Σ over the variables of the largest integer less the smallest.
-		ofStatistic, span, offset := n.Values[c*values:][:values], 1.0, 0
-		for _, d := range domains {
-			lowest, highest := ofStatistic[offset], ofStatistic[offset]
-			for _, y := range ofStatistic[offset : offset+d] {
-				lowest, highest = min(lowest, y), max(highest, y)
-			}
-			// abs(math.MinInt64) overflows, so it is not above maxCoordinate.
-			if abs(lowest) > maxCoordinate || abs(highest) > maxCoordinate || lowest == math.MinInt64 {
-				return nil, btn.Misfit("an integer of a statistic is %d", lowest)
-			}
-			span += float64(highest - lowest)
-			offset += d
+		integers := n.Values[c*values:][:values]
+		span, err := spanOf(integers, domains)
+		if err != nil {
+			return nil, err
 		}
 		if span > maxCoordinate {
 			return nil, btn.Misfit("statistic %d has %.3g values", c, span)
 		}
-
-		for x, y := range ofStatistic {
+		for x, y := range integers {
 			keys[x] += y * int64(stride)
 		}
-		stride *= span // a float64, so that it cannot overflow before it is compared
-		if stride > 1<<61 {
+		stride *= span      // a float64, so that it cannot overflow before it is compared
+		if stride > 1<<61 { // chosen: a margin to the 2⁶³ of an int64
 			return nil, btn.Misfit("sums of integers have %.3g values", stride)
 		}
 	}
 	return keys, nil
+}
+
+// spanOf returns the span of a statistic, whose integers are by value of one variable after the other: 1 plus the sum over the variables of
+// the largest integer less the smallest. It returns a misfit if an integer is larger than maxCoordinate.
+func spanOf(integers []int64, domains []int) (span float64, err error) {
+	span = 1
+	offset := 0
+	for _, d := range domains {
+		lowest, highest := integers[offset], integers[offset]
+		for _, y := range integers[offset : offset+d] {
+			lowest, highest = min(lowest, y), max(highest, y)
+		}
+		// abs(math.MinInt64) overflows to a negative number, which is not above maxCoordinate.
+		if abs(lowest) > maxCoordinate || abs(highest) > maxCoordinate || lowest == math.MinInt64 {
+			return 0, btn.Misfit("an integer of a statistic is %d", lowest)
+		}
+		span += float64(highest - lowest)
+		offset += d
+	}
+	return span, nil
 }

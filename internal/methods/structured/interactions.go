@@ -49,9 +49,9 @@ type interactions struct {
 	leaves           []Leaf
 }
 
-// readInteractions returns the interactions of a network of plain tables. With sumsLeaves, its leaves are summed out first. It returns nil
-// if the network has maps or other factors, if too few pairs of variables have tables, or if the matrix takes more bytes than memory. Its
-// errors are the context's. Cost O(entries of all tables · d).
+// readInteractions returns the interactions of a network of plain tables. A leaf is a variable whose tables are all over one set of three
+// variables. With sumsLeaves, leaves are summed out first. The result is nil if the network has maps or other factors, if too few pairs of
+// variables have tables, or if the matrix takes more bytes than memory. Its errors are the context's. Cost O(entries of all tables · d).
 func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsLeaves bool) (*interactions, error) {
 	if net.Choice != query.CoresAreFactors || !HasEnoughPairTables(net) {
 		return nil, nil
@@ -66,16 +66,37 @@ func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsL
 		sets = findLeaves(net)
 	}
 
-	// Number the variables that are no leaves, their values and their coordinates. domains and number are by variable of the network.
 	m := &interactions{zeroPairs: map[[2]int]bool{}}
-	domains, number := make([]int, len(net.Variables)), make([]int, len(net.Variables))
+	domains, number, ok := m.numberVariables(net, sets)
+	if !ok {
+		return nil, nil
+	}
+
+	// The memory holds two matrices of float64, and 40 bytes for every entry of a matrix of the variables: their pairs and residuals.
+	if n, order := float64(len(m.domains)), float64(m.order); 16*order*order+40*n*n > float64(memory) {
+		return nil, nil
+	}
+	m.matrix = make([]float64, m.order*m.order)
+	if ok, err := m.addTables(ctx, net, sets, domains, number); err != nil || !ok {
+		return nil, err
+	}
+	if isDense, err := m.isDense(ctx); err != nil || !isDense {
+		return nil, err
+	}
+	return m, nil
+}
+
+// numberVariables numbers the variables of a network that are no leaves, their values and their coordinates. By variable of the network,
+// domains are the domains, and number the numbers. ok is false if a link is no list of weights, or if a domain is too large.
+func (m *interactions) numberVariables(net *btn.Network, sets *leafSets) (domains, number []int, ok bool) {
+	domains, number = make([]int, len(net.Variables)), make([]int, len(net.Variables))
 	values := 0
 	for v, variable := range net.Variables {
 		d := variable.Domain
 		cp, ok := net.Links[variable.Link].T.(*tensor.CP)
 		isMapped := ok && slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil })
 		if !ok || d > maxDomain || isMapped {
-			return nil, nil
+			return nil, nil, false
 		}
 		domains[v] = d
 		if sets.isLeaf(v) {
@@ -86,20 +107,8 @@ func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsL
 		m.firstValue, m.firstCoordinate = append(m.firstValue, values), append(m.firstCoordinate, m.order)
 		values, m.order = values+d, m.order+d-1
 	}
-
-	// The memory holds two matrices of float64, and 40 bytes for every entry of a matrix of the variables: their pairs and residuals.
-	if n := float64(len(m.domains)); 16*float64(m.order)*float64(m.order)+40*n*n > float64(memory) {
-		return nil, nil
-	}
 	m.field = make([]floats.Sum, values)
-	m.matrix = make([]float64, m.order*m.order)
-	if ok, err := m.addTables(ctx, net, sets, domains, number); err != nil || !ok {
-		return nil, err
-	}
-	if isDense, err := m.isDense(ctx); err != nil || !isDense {
-		return nil, err
-	}
-	return m, nil
+	return domains, number, true
 }
 
 // addTables adds the tables of a network. Leaves, variables whose tables are all over one set of three variables, are summed out: sets are
@@ -116,7 +125,7 @@ func (m *interactions) addTables(ctx context.Context, net *btn.Network, sets *le
 		if !ok {
 			return false, nil
 		}
-		if v := sets.firstLeaf(t.Scope); v >= 0 { // the table is one of leaf v: it is added when the leaf is summed out
+		if v := sets.firstLeaf(t.Scope); v >= 0 { // −1 if no leaf is in it; a leaf's tables are added when it is summed out
 			leafTables[v] = append(leafTables[v], t)
 			continue
 		}
@@ -205,7 +214,8 @@ func (m *interactions) addTable(t Table) {
 	}
 }
 
-// addField adds ln to the field of a value, which is given by its index in lists by value. Both may be −Inf.
+// addField adds ln to the field of a value, which is given by its index in lists by value. Either may be −Inf, for an impossible value: the
+// sum is −Inf then.
 func (m *interactions) addField(value int, ln float64) {
 	if sum := &m.field[value]; math.IsInf(ln, -1) || math.IsInf(sum.High, -1) {
 		*sum = floats.Sum{High: math.Inf(-1)}
@@ -216,13 +226,13 @@ func (m *interactions) addField(value int, ln float64) {
 
 // transpose returns a rows × columns table with its two variables swapped. Entry (a, b) of t is at a*columns+b.
 func transpose(t []float64, rows, columns int) []float64 {
-	out := make([]float64, len(t))
+	transposed := make([]float64, len(t))
 	for a := range rows {
 		for b := range columns {
-			out[b*rows+a] = t[a*columns+b]
+			transposed[b*rows+a] = t[a*columns+b]
 		}
 	}
-	return out
+	return transposed
 }
 
 // addPairTable adds a table of variables i < j without zeros. Its logarithm is mean + row effect + column effect + interaction: the mean is
@@ -231,7 +241,8 @@ func transpose(t []float64, rows, columns int) []float64 {
 func (m *interactions) addPairTable(i, j int, t []float64) {
 	di, dj := m.domains[i], m.domains[j]
 	ln := make([]float64, len(t))
-	rowMeans, columnMeans, mean, largestLn := make([]float64, di), make([]float64, dj), 0.0, 0.0
+	rowMeans, columnMeans := make([]float64, di), make([]float64, dj)
+	mean, largestLn := 0.0, 0.0
 	for a := range di {
 		for b := range dj {
 			l := math.Log(t[a*dj+b])
@@ -251,7 +262,8 @@ func (m *interactions) addPairTable(i, j int, t []float64) {
 		m.addField(m.firstValue[j]+b, columnMeans[b]-mean)
 	}
 
-	// The interaction in coordinates. The basis functions sum to 0, so the mean and the effects do not enter.
+	// The coordinates of the interaction: coordinate (p, q) is Σ_ab h_p(a) h_q(b) ln(a, b) for the basis functions h of i and of j. These
+	// sum to 0, so the mean and the effects do not enter.
 	hi, hj := m.functions[i], m.functions[j]
 	for p := range di - 1 {
 		for q := range dj - 1 {

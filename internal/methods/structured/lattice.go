@@ -31,34 +31,28 @@ func (m *interactions) findLattice(s *lowRank) *Integers {
 
 	// Refine the basis by the first difference that is no integer in it, until all are.
 	refinement := 1.0
-	coordinates := make([]float64, k)
-	for isRefined := true; isRefined; {
-		isRefined = false
-		inverse := inverseOf(basis, k)
-		if inverse == nil {
-			return nil
-		}
-		for row := range slices.Chunk(differences, k) {
-			multiplyRow(coordinates, row, inverse)
-			denominator := commonDenominator(coordinates)
-			if denominator == 1 { // integers already
-				continue
-			}
-			refinement *= float64(denominator)
-			if denominator == 0 || refinement > maxRefinement {
-				return nil
-			}
-			basis = refineBasis(basis, coordinates, denominator)
-			if basis == nil {
-				return nil
-			}
-			isRefined = true
+	inverse := inverseOf(basis, k)
+	for inverse != nil {
+		fractions, denominator := firstFractions(differences, inverse, k)
+		if denominator == 1 {
 			break
 		}
+		refinement *= float64(denominator)
+		if denominator == 0 || refinement > maxRefinement {
+			return nil
+		}
+		basis = refineBasis(basis, fractions, denominator)
+		if basis == nil {
+			return nil
+		}
+		inverse = inverseOf(basis, k)
+	}
+	if inverse == nil {
+		return nil
 	}
 
 	n := &Integers{Values: make([]int64, k*values)}
-	inverse := inverseOf(basis, k)
+	coordinates := make([]float64, k)
 	for x := range values {
 		multiplyRow(coordinates, differences[x*k:][:k], inverse)
 		for c, y := range coordinates {
@@ -66,6 +60,20 @@ func (m *interactions) findLattice(s *lowRank) *Integers {
 		}
 	}
 	return n
+}
+
+// firstFractions returns the coordinates of the first row, of k numbers, that has coordinates which are no integers, and their common
+// denominator, or 0 if it is too large. The coordinates are the product of the row and the inverse of a basis. The denominator is 1 if
+// there is no such row.
+func firstFractions(rows, inverse []float64, k int) (coordinates []float64, denominator int) {
+	coordinates = make([]float64, k)
+	for row := range slices.Chunk(rows, k) {
+		multiplyRow(coordinates, row, inverse)
+		if denominator := commonDenominator(coordinates); denominator != 1 {
+			return coordinates, denominator
+		}
+	}
+	return nil, 1
 }
 
 // valueDifferences returns √|λ_k| (v_k(i, x) − v_k(i, 0)) for all values x of all variables i and all statistics k of an approximation: by
@@ -102,7 +110,7 @@ func independentRows(rows []float64, k int) []float64 {
 			}
 		}
 		largestNorm = max(largestNorm, longestNorm)
-		if !(longestNorm > 1e-6*largestNorm) {
+		if !(longestNorm > 1e-6*largestNorm) { // chosen: what is left may be roundings of the fit
 			return nil
 		}
 		chosen = append(chosen, rows[longest:longest+k]...)
@@ -127,27 +135,27 @@ func independentRows(rows []float64, k int) []float64 {
 
 // inverseOf returns the inverse of a k × k matrix, or nil if it has none. Entry (r, c) is at r*k+c.
 func inverseOf(b []float64, k int) []float64 {
-	out := make([]float64, k*k)
+	inverse := make([]float64, k*k)
 	for c := range k {
-		unit := make([]float64, k)
-		unit[c] = 1
-		if !linalg.SolveSmall(slices.Clone(b), k, unit) {
+		column := make([]float64, k)
+		column[c] = 1
+		if !linalg.SolveSmall(slices.Clone(b), k, column) { // replaces the unit vector by the solution, and its matrix
 			return nil
 		}
 		for r := range k {
-			out[r*k+c] = unit[r]
+			inverse[r*k+c] = column[r]
 		}
 	}
-	return out
+	return inverse
 }
 
-// multiplyRow sets to to the product of a row of k numbers and a k × k matrix.
-func multiplyRow(to, row, matrix []float64) {
+// multiplyRow sets product to the product of a row of k numbers and a k × k matrix.
+func multiplyRow(product, row, matrix []float64) {
 	k := len(row)
-	for c := range to {
-		to[c] = 0
+	for c := range product {
+		product[c] = 0
 		for r, y := range row {
-			to[c] += y * matrix[r*k+c]
+			product[c] += y * matrix[r*k+c]
 		}
 	}
 }

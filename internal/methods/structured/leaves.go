@@ -29,11 +29,11 @@ type Leaf struct {
 
 // conditional returns P(f | a, b) = Values(a, b, f) · Weights(f) for all values, f fastest.
 func (l *Leaf) conditional() []float64 {
-	out := slices.Clone(l.Values)
-	for entry := range out {
-		out[entry] *= l.Weights[entry%len(l.Weights)]
+	conditional := slices.Clone(l.Values)
+	for entry := range conditional {
+		conditional[entry] *= l.Weights[entry%len(l.Weights)]
 	}
-	return out
+	return conditional
 }
 
 // check returns an error unless the leaf's neighbours are two increasing variables of the fit, its lists have the right lengths, and for
@@ -54,7 +54,7 @@ func (l *Leaf) check(f *Fit) error {
 			}
 			sum += p
 		}
-		if sum != 0 && !(math.Abs(sum-1) < 1e-9) {
+		if sum != 0 && !(math.Abs(sum-1) < 1e-9) { // chosen: far above roundings
 			return btn.Misfit("probabilities of leaf %d add up to %v", l.Variable, sum)
 		}
 	}
@@ -148,9 +148,10 @@ func (l *leafSets) firstLeaf(scope []int) int {
 	return -1
 }
 
-// sumOutLeaf sums out leaf v of the network: it adds a Leaf with the conditional distribution of v, and the sum as a table of the two other
-// variables of set. tables are all tables with v, at least one. They and set are over variables of the network; domains and number are by
-// variable of the network, as in addTables. It returns false if a weight of the leaf is below 0, or if a sum is not finite.
+// sumOutLeaf sums out leaf v of the network: it adds a Leaf with the conditional distribution of v, and the sum as a table of its
+// neighbours, the two other variables of set. tables are all tables with v, at least one. They and set are over variables of the network;
+// domains and number are by variable of the network, as in addTables. It returns false if a weight of the leaf is below 0, or if a sum is
+// not finite.
 func (m *interactions) sumOutLeaf(v int, set [3]int, weights []float64, tables []Table, domains, number []int) bool {
 	scope := slices.DeleteFunc(slices.Clone(set[:]), func(u int) bool { return u == v })
 	l := Leaf{Variable: v, Neighbours: []int{number[scope[0]], number[scope[1]]}, Weights: weights}
@@ -158,7 +159,7 @@ func (m *interactions) sumOutLeaf(v int, set [3]int, weights []float64, tables [
 	// The product of its tables, over both neighbours and v, v fastest.
 	scope = append(scope, v)
 	for _, t := range tables {
-		entryOf := subsetEntries(domains, scope, t.Scope)
+		entryOf := subsetEntries(domains, scope, t.Scope) // by entry of the product: that of t at the same values
 		if l.Values == nil {
 			l.Values = slices.Repeat([]float64{1}, len(entryOf))
 		}
@@ -218,7 +219,27 @@ func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []in
 		return f, nil
 	}
 
-	// Add each restored leaf after the other variables, with the table Values over its neighbours and itself.
+	restored := f.withLeaves(isRestored)
+	if len(restored.Rest)-len(f.Rest) > maxReturnedLeaves*len(f.Domains) { // too many leaves are back for a search of an order
+		return nil, fault.Wrap(fault.OverBudget, errWide)
+	}
+	if f.StatisticsAreVariables {
+		eliminated, err := restored.eliminateStatistics(ctx)
+		if eliminated == nil && err == nil { // nil: a table along the order is too large
+			err = fault.Wrap(fault.OverBudget, errWide)
+		}
+		return eliminated, err
+	}
+	var err error
+	if restored.Order, err = restored.restOrder(ctx); err != nil {
+		return nil, err
+	}
+	return restored, nil
+}
+
+// withLeaves returns the fit with some leaves as variables after all others, each with the table Values over its neighbours and itself.
+// Such a leaf has no part in the statistics. The order of the result is that of f, without the leaves.
+func (f *Fit) withLeaves(isRestored func(Leaf) bool) *Fit {
 	restored := *f
 	restored.Leaves, restored.Vectors = nil, nil
 	restored.Variables, restored.Domains = slices.Clone(f.Variables), slices.Clone(f.Domains)
@@ -233,29 +254,12 @@ func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []in
 		restored.Domains = append(restored.Domains, len(l.Weights))
 		restored.Field = append(restored.Field, make([]float64, len(l.Weights))...)
 	}
-	if len(restored.Rest)-len(f.Rest) > maxReturnedLeaves*len(f.Domains) { // too many leaves are back for a search of an order
-		return nil, fault.Wrap(fault.OverBudget, errWide)
-	}
-
-	// A restored leaf has no part in the statistics.
 	values := len(f.Field)
 	for k := range f.Lambda {
 		restored.Vectors = append(restored.Vectors, f.Vectors[k*values:][:values]...)
 		restored.Vectors = append(restored.Vectors, make([]float64, len(restored.Field)-values)...)
 	}
-
-	if f.StatisticsAreVariables {
-		eliminated, err := restored.eliminateStatistics(ctx)
-		if eliminated == nil && err == nil {
-			err = fault.Wrap(fault.OverBudget, errWide)
-		}
-		return eliminated, err
-	}
-	var err error
-	if restored.Order, err = restored.restOrder(ctx); err != nil {
-		return nil, err
-	}
-	return &restored, nil
+	return &restored
 }
 
 // summedLeaf is a leaf in a program. Its shares follow from those of its two neighbours.
@@ -332,7 +336,7 @@ func (e *elimination[T]) fillIndependentLeaves(z T) {
 // addDependentLeaves adds to a sum over nodes the shares of the leaves whose neighbours depend on each other. For each value a of a first
 // neighbour it sums the nodes once more with that value fixed. The shares of the second neighbour's values b are then joint shares of a and
 // b, and a leaf has the share Σ_{a,b} share(a, b) · P(f | a, b). Cost: one sum with marginals for each value a.
-func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int, to *sum) error {
+func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int, total *sum) error {
 	byFirst := f.program.dependentLeaves()
 	for _, first := range slices.Sorted(maps.Keys(byFirst)) {
 		for a := range f.fit.Domains[first] {
@@ -341,16 +345,16 @@ func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int
 			if err != nil {
 				return err
 			}
-			to.flops += s.flops
+			total.flops += s.flops
 			if s.shares == nil {
 				continue
 			}
-			unit := math.Exp(s.lnUnit - to.lnUnit)
+			unit := math.Exp(s.lnUnit - total.lnUnit)
 			for _, l := range byFirst[first] {
 				size := l.domains[1] * l.values // of the conditional for one value a
 				secondShares := s.shares[f.firstValue[l.neighbours[1]]:]
 				for entry, p := range l.conditional[a*size:][:size] { // entry = b · values + f
-					to.shares[l.firstValue+entry%l.values] += unit * p * secondShares[entry/l.values]
+					total.shares[l.firstValue+entry%l.values] += unit * p * secondShares[entry/l.values]
 				}
 			}
 		}
@@ -359,8 +363,8 @@ func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int
 }
 
 // drawLeaves draws the leaves, the variables that were summed out, from P(f | a, b) for their neighbours' values a and b. x are the values
-// of the variables of the fit. It sets the leaves' values in to, which is by variable of the network.
-func (f *Fit) drawLeaves(r *rand.Rand, x, to []int) {
+// of the variables of the fit. It sets the leaves' values in assignment, which is by variable of the network.
+func (f *Fit) drawLeaves(r *rand.Rand, x, assignment []int) {
 	for _, l := range f.Leaves {
 		weights := make([]plain, len(l.Weights))
 		a, b := x[l.Neighbours[0]], x[l.Neighbours[1]]
@@ -368,6 +372,6 @@ func (f *Fit) drawLeaves(r *rand.Rand, x, to []int) {
 		for y, w := range l.Weights {
 			weights[y] = plain(l.Values[row+y] * w)
 		}
-		to[l.Variable] = drawIndex(r, weights)
+		assignment[l.Variable] = drawIndex(r, weights)
 	}
 }

@@ -40,7 +40,7 @@ type axis struct {
 func (f *Fit) axes() []axis {
 	values := len(f.Field)
 	axes := make([]axis, len(f.Lambda))
-	hasHalved := false // one imaginary axis can be halved
+	hasHalved := false // one imaginary axis can be halved: nodes come in pairs whose components are conjugates
 	for k, lambda := range f.Lambda {
 		// The range of s: each variable adds the smallest or the largest v of its values.
 		lowest, highest, offset := 0.0, 0.0, k*values
@@ -86,10 +86,10 @@ func (a axis) lnWeight(m int) float64 {
 type node [MaxStatistics]int32
 
 // compare orders nodes by their first statistic, then by the second, and so on. It returns a number below 0 if n comes first.
-func (n node) compare(other node) int {
+func (n node) compare(m node) int {
 	for k := range n {
-		if n[k] != other[k] {
-			return int(n[k] - other[k])
+		if n[k] != m[k] {
+			return int(n[k] - m[k])
 		}
 	}
 	return 0
@@ -147,15 +147,15 @@ func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
 	return e, nil
 }
 
-// boundSumRoundings bounds the roundings, in units of 2^-53, of the sum of one variable's weights. These are widest for the additions, 8
-// for the exponential of the field, 4 for the factor of each statistic, and for λ < 0 those of the angle √|λ| y v, which is at most reach ·
-// √|λ| |v|, 8 for each unit of it.
+// boundSumRoundings bounds the roundings, in units of 2^-53, of the sum of one variable's weights. They are one for each addition, 8 for
+// the exponential of the field, 4 for the factor of each statistic, and 8 for each unit of the angle √|λ| y v if λ < 0. The nodes y of such
+// a statistic end at reach.
 func (e *evaluator) boundSumRoundings() float64 {
-	widest := 0
+	largestDomain := 0
 	for _, d := range e.fit.Domains {
-		widest = max(widest, d)
+		largestDomain = max(largestDomain, d)
 	}
-	withoutAngles := float64(8 + widest + 4*len(e.axes))
+	withoutAngles := float64(8 + largestDomain + 4*len(e.axes))
 	bound := withoutAngles
 	values := len(e.fit.Field)
 	for k, a := range e.axes {
@@ -242,7 +242,7 @@ func (s *search) climb() {
 	var current node
 	lnHere := s.lnComponent(current) + s.lnWeight(current)
 	for step := int32(16); step > 0; {
-		moved := false
+		hasMoved := false
 		for k, a := range s.axes {
 			for _, delta := range []int32{step, -step} {
 				neighbour := current
@@ -252,11 +252,11 @@ func (s *search) climb() {
 					continue
 				}
 				if lnNeighbour := s.lnComponent(neighbour) + s.lnWeight(neighbour); lnNeighbour > lnHere {
-					current, lnHere, moved = neighbour, lnNeighbour, true
+					current, lnHere, hasMoved = neighbour, lnNeighbour, true
 				}
 			}
 		}
-		if !moved {
+		if !hasMoved {
 			step /= 2
 		}
 	}
@@ -300,8 +300,9 @@ func (s *search) narrow(ctx context.Context, boxes []box, enough int) ([]box, er
 	return append(small, boxes...), nil
 }
 
-// findRegion returns a region with all nodes that matter. With one statistic it has a box for each node, otherwise up to some thousand
-// boxes (coarseBoxes). The error is over budget if there are more than maxNodes nodes, or if they take more than work flops.
+// findRegion returns a region with all nodes that matter: those that may be above e^{−threshold} of the largest component. With one
+// statistic it has a box for each node, otherwise up to some thousand boxes (coarseBoxes). The error is over budget if there are more than
+// maxNodes nodes, or if they take more than work flops.
 func (e *evaluator) findRegion(ctx context.Context, work float64) (*region, error) {
 	const hasMarginals = false
 	r := &region{maxEvaluations: min(maxNodes, work/e.nodeFlops(hasMarginals))}
@@ -335,6 +336,7 @@ func (e *evaluator) smallBoxes(ctx context.Context, region *region, from, to int
 	if len(e.axes) <= 1 {
 		return boxes, nil
 	}
+	// Four times its part (chosen): shares have the same number of boxes, but not of nodes.
 	s := e.newSearch(min(region.maxEvaluations, 4*region.maxEvaluations*float64(to-from)/float64(WholeShare)))
 	s.lnLargest = region.lnLargest           // all shares drop the same nodes
 	return s.narrow(ctx, boxes, math.MaxInt) // until all boxes are small
@@ -447,8 +449,8 @@ func (b box) isSmall(axes int) bool {
 }
 
 // appendHalves halves a box along each of its first axes on which it has more than smallBoxWidth nodes. It appends the parts, up to 2^axes,
-// to others.
-func (b box) appendHalves(axes int, others []box) []box {
+// to a list.
+func (b box) appendHalves(axes int, list []box) []box {
 	parts := []box{b}
 	for axis := range axes {
 		if b.high[axis]-b.low[axis] < smallBoxWidth {
@@ -462,7 +464,7 @@ func (b box) appendHalves(axes int, others []box) []box {
 			parts = append(parts, upper)
 		}
 	}
-	return append(others, parts...)
+	return append(list, parts...)
 }
 
 // appendNodes appends all nodes of a box to nodes: the nodes along its first axes, the last one fastest.

@@ -16,6 +16,7 @@ package structured
 
 import (
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
@@ -118,12 +119,12 @@ func (p *Nodes) Fits(n *btn.Network) error {
 // checkVariables returns an error unless the variables and leaves of the fit are distinct variables of the network with the same domains,
 // and every leaf is valid. The caller has checked that the fit has as many variables and leaves as the network has variables.
 func (f *Fit) checkVariables(n *btn.Network) error {
-	seen := make([]bool, len(n.Variables))
+	isMatched := make([]bool, len(n.Variables))
 	matchOnce := func(v, d int) error { // checks that v is a variable of the network with d values that was not seen before
-		if v < 0 || v >= len(seen) || seen[v] || d != n.Variables[v].Domain {
+		if v < 0 || v >= len(isMatched) || isMatched[v] || d != n.Variables[v].Domain {
 			return btn.Misfit("variable %d comes twice, or has another domain than the %d values in the fit", v, d)
 		}
-		seen[v] = true
+		isMatched[v] = true
 		return nil
 	}
 	for u, v := range f.networkVariables() { // variable u of the fit is variable v of the network
@@ -169,43 +170,50 @@ func (f *Fit) checkNumbers(valueCount int) error {
 // checkRest returns an error unless the tables of the rest (Fit.Rest) have variables, the sizes of their scopes and finite entries of at
 // least 0, and Fit.Order has each of their variables once and no other.
 func (f *Fit) checkRest() error {
-	const ordered = -1
-	// lastTable is, by variable, 1 + the last table that has the variable, 0 if no table has it, and ordered once Order had it.
-	lastTable := make([]int, len(f.Domains))
-	for t, table := range f.Rest {
-		if len(table.Scope) == 0 { // no clique would multiply it
-			return btn.Misfit("table %d of the rest has no variable", t)
+	isMissing := make([]bool, len(f.Domains)) // by variable: it is in the rest, and not in the order so far
+	for t := range f.Rest {
+		if err := f.checkTable(t); err != nil {
+			return err
 		}
-		size := 1
-		for _, v := range table.Scope {
-			if v < 0 || v >= len(f.Domains) || lastTable[v] == t+1 {
-				return btn.Misfit("table %d of the rest has variable %d of %d, or has it twice", t, v, len(f.Domains))
-			}
-			lastTable[v] = t + 1
-			size *= f.Domains[v]
-			if size > len(table.Values) { // before it overflows
-				break
-			}
-		}
-		if size != len(table.Values) {
-			return btn.Misfit("table %d of the rest has %d entries", t, len(table.Values))
-		}
-		for _, x := range table.Values {
-			if !(x >= 0) || math.IsInf(x, 1) {
-				return btn.Misfit("table %d of the rest has entry %v", t, x)
-			}
+		for _, v := range f.Rest[t].Scope {
+			isMissing[v] = true
 		}
 	}
-
 	for _, v := range f.Order {
-		if v < 0 || v >= len(lastTable) || lastTable[v] <= 0 {
+		if v < 0 || v >= len(isMissing) || !isMissing[v] {
 			return btn.Misfit("the order of the rest has variable %d, which is not there or comes twice", v)
 		}
-		lastTable[v] = ordered
+		isMissing[v] = false
 	}
-	for v, t := range lastTable {
-		if t > 0 {
-			return btn.Misfit("variable %d of the rest is not in its order", v)
+	if v := slices.Index(isMissing, true); v >= 0 {
+		return btn.Misfit("variable %d of the rest is not in its order", v)
+	}
+	return nil
+}
+
+// checkTable returns an error unless table t of the rest has variables, each of them once, the size of its scope, and finite entries of at
+// least 0.
+func (f *Fit) checkTable(t int) error {
+	table := &f.Rest[t]
+	if len(table.Scope) == 0 { // no clique would multiply it
+		return btn.Misfit("table %d of the rest has no variable", t)
+	}
+	size := 1
+	for k, v := range table.Scope {
+		if v < 0 || v >= len(f.Domains) || slices.Contains(table.Scope[:k], v) {
+			return btn.Misfit("table %d of the rest has variable %d of %d, or has it twice", t, v, len(f.Domains))
+		}
+		size *= f.Domains[v]
+		if size > len(table.Values) { // before it overflows
+			break
+		}
+	}
+	if size != len(table.Values) {
+		return btn.Misfit("table %d of the rest has %d entries", t, len(table.Values))
+	}
+	for _, x := range table.Values {
+		if !(x >= 0) || math.IsInf(x, 1) {
+			return btn.Misfit("table %d of the rest has entry %v", t, x)
 		}
 	}
 	return nil

@@ -50,25 +50,15 @@ func FindNearPath(
 	}
 	bestCost := math.Inf(1)
 	for rank := 1; rank <= maxNearStatistics; rank++ {
-		positive, err := interactions.nearestPositive(ctx, rank)
+		fit, hasRank, err := interactions.nearFit(ctx, rank)
 		if err != nil {
 			return nil, 0, 0, 0, err
 		}
-		if len(positive.lambda) < rank { // no further direction with λ > 0
+		if !hasRank { // nor has a higher rank
 			break
 		}
-		fit, err := interactions.writeFit(ctx, positive, nil, 0) // no outliers; the chains correct the residual
-		if err != nil || fit == nil {
-			return nil, 0, 0, 0, err
-		}
-
-		// The nodes are the points of a grid with one axis for each statistic. If they are too many, a higher rank has more.
-		nodes := 1.0
-		for _, axis := range fit.axes() {
-			nodes *= float64(axis.last - axis.first + 1)
-		}
-		if nodes > maxNearNodes {
-			break
+		if fit == nil { // the rest is too wide, at every rank
+			return nil, 0, 0, 0, nil
 		}
 
 		// A pilot of its chains sees their variance.
@@ -76,18 +66,19 @@ func FindNearPath(
 		if err != nil {
 			return nil, 0, 0, 0, err
 		}
-		if math.IsInf(chains.lnZ, -1) {
+		if math.IsInf(chains.lnZ, -1) { // no state is possible, at any rank
 			return nil, 0, 0, 0, nil
 		}
 		variance, ok, err := chains.chooseRungs(ctx, seed, work, len(p.Net.Cores))
 		if err != nil {
 			return nil, 0, 0, 0, err
 		}
-		if !ok {
+		if !ok { // the variance is too large at this rank
 			continue
 		}
 
-		// For a given error of Z the number of chains is proportional to the variance of a weight.
+		// For a given error of Z the number of chains is proportional to the relative variance of a weight: e^variance − 1, if ln of a
+		// weight is normal.
 		if cost := math.Expm1(variance) * chains.chainFlops(); cost < bestCost {
 			bestCost = cost
 			path, spread, flopsPerChain = &Path{Fit: fit, Rungs: chains.rungs}, math.Expm1(variance), chains.chainFlops()
@@ -97,11 +88,39 @@ func FindNearPath(
 	return path, spread, flopsPerChain, setup, nil
 }
 
+// nearFit returns a fit of the given rank that is near the network, with λ > 0 only. It is nil if the rest has no elimination in small
+// tables. hasRank is false if there are fewer directions with λ > 0, or too many nodes.
+func (m *interactions) nearFit(ctx context.Context, rank int) (fit *Fit, hasRank bool, err error) {
+	positive, err := m.nearestPositive(ctx, rank)
+	if err != nil || len(positive.lambda) < rank {
+		return nil, false, err
+	}
+	const noResidual = 0                                                   // the chains correct it
+	if fit, err = m.writeFit(ctx, positive, nil, noResidual); err != nil { // nil: no outliers
+		return nil, false, err
+	}
+	if fit == nil {
+		return nil, true, nil
+	}
+	return fit, fit.gridSize() <= maxNearNodes, nil
+}
+
+// gridSize returns the number of points of a fit's grid, which has one axis for each statistic.
+func (f *Fit) gridSize() float64 {
+	nodes := 1.0
+	for _, axis := range f.axes() {
+		nodes *= float64(axis.last - axis.first + 1)
+	}
+	return nodes
+}
+
 // setupFlops returns the flops before the first chain for matrices of an order n: of the weights of all nodes, of the low-rank part, and of
 // the Cholesky factor that bounds its deviation.
 func (c *chains) setupFlops(order int) float64 {
 	n := float64(order)
-	flops := float64(len(c.nodes))*c.evaluator.nodeFlops(false) + 2*float64(len(c.axes)+4)*n*n
+	const hasMarginals = false
+	flops := float64(len(c.nodes)) * c.evaluator.nodeFlops(hasMarginals)
+	flops += 2 * float64(len(c.axes)+4) * n * n // an entry of the matrix takes 2 for each statistic, and about 8 more
 	if order <= maxBoundedOrder {
 		flops += math.Pow(n, 3)
 	}
@@ -113,14 +132,14 @@ func (c *chains) setupFlops(order int) float64 {
 // but so few that chainsPerBudget chains fit the work, in flops. It returns the variance with these rungs, nats². ok is false if that is
 // above maxVariance, or if chains of package annealing are better for so few tables.
 func (c *chains) chooseRungs(ctx context.Context, seed uint64, work float64, tables int) (variance float64, ok bool, err error) {
-	count := int64(max(8, min(pilotChains, work/(3*c.chainFlops())))) // a pilot takes up to a third of the work
+	count := int64(max(8, min(pilotChains, work/(3*c.chainFlops())))) // up to a third of the work, but at least 8 (chosen)
 	const threads, marginals = 1, false
 	pilot, err := c.weighChains(ctx, ^seed, 0, count, threads, marginals) // ^seed: other random numbers than the chains'
 	if err != nil {
 		return 0, false, err
 	}
 	varianceOfOneRung := sampling.Variance(pilot.Ln) * pilotRungs
-	c.rungs = max(1, int(min(varianceOfOneRung/goodVariance, 1<<20)))
+	c.rungs = max(1, int(min(varianceOfOneRung/goodVariance, 1<<20))) // 1<<20: before the conversion, against overflow
 	for c.rungs > 1 && c.chainFlops() > work/chainsPerBudget {
 		c.rungs /= 2
 	}

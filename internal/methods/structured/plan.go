@@ -64,11 +64,11 @@ func (f *Fit) histogramEstimate() *btn.Estimate {
 }
 
 // quadratureEstimate returns the estimate of a fit by the nodes of its quadrature. There are two ways: a sum over the nodes of all
-// statistics together, or an elimination in which each statistic is a variable. It takes the cheaper one. It returns nil if both take more
+// statistics together, or an elimination in which each statistic is a variable. It takes the cheaper one. It returns nil if each takes more
 // than maxWork flops, or if Z is 0.
 func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Estimate, error) {
 	e, err := newEvaluator(f, nil) // nil: under weights of 1
-	if err != nil || e.isZero {    // the rest has no cheap elimination
+	if err != nil || e.isZero {    // the rest has no cheap elimination, or Z is 0
 		return nil, nil
 	}
 
@@ -80,12 +80,13 @@ func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Est
 		if eliminated, err = f.eliminateStatistics(ctx); err != nil {
 			return nil, err
 		}
-		if eliminated != nil {
-			if eliminatedEvaluator, err = newEvaluator(eliminated, nil); err != nil {
-				return nil, nil
-			}
-			work = min(work, eliminatedEvaluator.nodeFlops(false)) // without marginals; statistics are variables, so it has one node
+	}
+	if eliminated != nil {
+		if eliminatedEvaluator, err = newEvaluator(eliminated, nil); err != nil { // eliminateStatistics has compiled it already
+			return nil, nil
 		}
+		const hasMarginals = false
+		work = min(work, eliminatedEvaluator.nodeFlops(hasMarginals)) // statistics are variables, so it has one node
 	}
 	nodes, err := e.countNodes(ctx, work)
 	isOverWork := err != nil && ctx.Err() == nil
@@ -96,20 +97,25 @@ func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Est
 	if err != nil { // too much work, unless the context ended
 		return nil, ctx.Err()
 	}
+	return f.shareNodes(e, nodes), nil
+}
 
-	// Parts are equal shares of the nodes, priced with marginals.
+// shareNodes returns the estimate of a fit by the nodes of its quadrature, whose number is given. Its parts are equal shares of the nodes,
+// priced with marginals. e evaluates the fit's components.
+func (f *Fit) shareNodes(e *evaluator, nodes float64) *btn.Estimate {
 	const hasMarginals = true
 	flops := nodes * e.nodeFlops(hasMarginals)
 	parts := int64(max(1, min(maxParts, flops/partFlops, nodes)))
 	estimate := &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,
 		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
-		Cost:    query.Cost{Flops: flops, Nodes: nodes, Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 32*int(nodes))},
+		// 16 bytes for a complex number: of the cliques' tables and of the weights, with marginals twice. About 32 for a node.
+		Cost: query.Cost{Flops: flops, Nodes: nodes, Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 32*int(nodes))},
 	}
 	for k := range parts {
 		estimate.Parts = append(estimate.Parts, &Nodes{Fit: f, From: WholeShare * k / parts, To: WholeShare * (k + 1) / parts})
 	}
-	return estimate, nil
+	return estimate
 }
 
 // DrawingParts returns parts that draw assignments from the same nodes as the parts of a plan. It returns nil if ask is not AskSamples, or

@@ -145,9 +145,9 @@ func (p *program) newClique(f *Fit, v int, tables, senders []int) (c clique, ok 
 // subsetEntries returns, for each entry of a table over scope, the entry with the same values of a table over subset, which is some of the
 // variables of scope. The last variable changes fastest. Example: for binary variables, scope (0, 1) and subset (1) it is 0, 1, 0, 1.
 func subsetEntries(domains, scope, subset []int) []int32 {
-	out := []int32{0}
-	for k, step := range sumproduct.AxisStrides(domains, subset, scope) {
-		out = sumproduct.ExpandOffsets(out, domains[scope[k]], step)
+	entries := []int32{0}
+	for k, step := range sumproduct.AxisStrides(domains, subset, scope) { // 0 for a variable that is not in subset
+		entries = sumproduct.ExpandOffsets(entries, domains[scope[k]], step)
 	}
-	return out
+	return entries
 }

@@ -38,19 +38,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, nil
 	}
 
-	// Find the plan, or remember that there is none.
-	const settings = "structured with integers"
-	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
-		estimate, err := Plan(computing, j.Net, j.Settings.Memory)
-		if err != nil {
-			return nil, err
-		}
-		plan := &btn.Plan{Method: query.MethodExact} // without an estimate if there is none
-		if estimate != nil {
-			plan.Estimates = []btn.Estimate{*estimate}
-		}
-		return plan, nil
-	})
+	plan, hit, err := rememberPlan(ctx, j)
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err
 	}
@@ -58,7 +46,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	// Price it under this evidence.
 	priced := proposal.NewPricedAssignment(plan, hit)
 	f := plan.Estimates[0].Parts[0].(*Nodes).Fit
-	ok, err := priceLeaves(ctx, j, ask, priced, f)
+	ok, err := priceLeaves(ctx, j, ask, priced, f) // may raise the price
 	if !ok || err != nil {
 		return nil, err
 	}
@@ -72,16 +60,20 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, nil
 	}
 
-	// Terms of both signs cancel: see what that leaves.
+	// Terms of both signs cancel: see how many digits that leaves.
 	if f.hasNegativeLambda() {
-		switch digits, err := findCertainty(ctx, j, ask, f, priced.Cost); {
-		case err != nil || digits == noDigit:
+		digits, err := findCertainty(ctx, j, ask, f, priced.Cost)
+		if err != nil || digits == noDigit {
 			return nil, err
-		case digits == someDigits && ask.Flops == 0: // an elimination may be cheap
-			return nil, nil
-		case digits == someDigits && ask.Next != nil:
-			if next, err := ask.Next(ctx); next != nil && err == nil {
-				return next, nil
+		}
+		if digits == someDigits {
+			if ask.Flops == 0 { // no order is known: a cheap one may give all digits
+				return nil, nil
+			}
+			if ask.Next != nil {
+				if next, err := ask.Next(ctx); next != nil && err == nil {
+					return next, nil
+				}
 			}
 		}
 	}
@@ -93,6 +85,23 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		priced.Cost.Flops *= 1 + cells
 	}
 	return priced, nil
+}
+
+// rememberPlan finds the plan of the exact sum, or takes the remembered one: hit says which. If there is no such sum, the plan has no
+// estimate, so that this is remembered, too.
+func rememberPlan(ctx context.Context, j *proposal.Job) (plan *btn.Plan, hit string, err error) {
+	const settings = "structured with integers" // the key
+	return j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+		estimate, err := Plan(computing, j.Net, j.Settings.Memory)
+		if err != nil {
+			return nil, err
+		}
+		plan := &btn.Plan{Method: query.MethodExact}
+		if estimate != nil {
+			plan.Estimates = []btn.Estimate{*estimate}
+		}
+		return plan, nil
+	})
 }
 
 // certainty is how many digits of a sum of terms of both signs are certain.
@@ -131,7 +140,7 @@ func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fi
 		return noDigit, err // the context's: sumNodes has no other
 	}
 
-	// Compare the bound of the sum's error with Z, both without the network's scale.
+	// Compare the bound of the sum's error with Z. Neither has the network's scale.
 	bound := form.errorBound(&s, len(nodes), ask.Marginals, scaled.One)
 	z := s.inUnits(s.z)
 	if z.Sign() <= 0 {
@@ -155,15 +164,15 @@ func priceLeaves(ctx context.Context, j *proposal.Job, ask proposal.Ask, priced 
 		return true, nil
 	}
 	weights, err := weightsOf(j.Conditioned)
-	if err != nil {
+	if err != nil { // a weight is below 0
 		return false, nil
 	}
 	restored, err := f.restoreLeaves(ctx, weights, ask.Joint)
 	if err != nil {
-		return false, ctx.Err()
+		return false, ctx.Err() // nil if the elimination is too wide
 	}
 	e, err := newEvaluator(restored, nil)
-	if err != nil {
+	if err != nil { // too wide as well
 		return false, nil
 	}
 	flops := e.nodeFlops(ask.Marginals)

@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// refinements are the steps by which the form's entries get the digits of pairs.
+// refinementSteps bounds the steps of fitForm: each takes off what float64 leaves of the one before.
 const refinementSteps = 4
 
 // pairLogs is the logarithm of the product of a pair's tables, centred, in twice the digits of float64.
@@ -20,12 +20,20 @@ type pairLogs struct {
 	values []floats.Pair // the values of j fastest
 }
 
-// readCentredPairs reads the logarithms of a network's tables in twice the digits of float64, as a constant ln, fields by value, and for
-// each pair of variables a table whose rows and columns add up to 0. pairs is nil if that takes more bytes than memory, or if a core is no
-// plain table.
-func (m *interactions) readCentredPairs(ctx context.Context, net *btn.Network, memory int64) (
-	pairs []pairLogs, ln floats.Pair, field []floats.Pair, err error,
-) {
+// centredLogs is the logarithm of the product of a network's tables, ln + Σ fields + Σ interactions of pairs, in twice the digits of
+// float64. Each row and each column of an interaction adds up to 0.
+type centredLogs struct {
+	variables *interactions  // only their domains and values are used
+	ln        floats.Pair    // constant
+	field     []floats.Pair  // by value
+	pairs     []pairLogs     // interactions, by pair of variables that has a table
+	index     map[[2]int]int // of a pair of variables in pairs
+	hasTable  []bool         // by i*n+j for i < j and n variables
+}
+
+// readCentredLogs reads the logarithms of a network's tables of one and two variables. The result is nil if they take more bytes than
+// memory, or if a core is no plain table.
+func (m *interactions) readCentredLogs(ctx context.Context, net *btn.Network, memory int64) (*centredLogs, error) {
 	entries := 0.0
 	variable := legVariables(net)
 	for _, core := range net.Cores {
@@ -36,63 +44,70 @@ func (m *interactions) readCentredPairs(ctx context.Context, net *btn.Network, m
 		entries += size
 	}
 	if 64*entries > float64(memory) { // 16 bytes for a logarithm in two float64, in several copies
-		return nil, ln, nil, nil
+		return nil, nil
 	}
 
-	field = make([]floats.Pair, len(m.field))
-	index := map[[2]int]int{} // of a pair of variables in pairs
-	logarithm := lastLogarithm{x: 1}
+	c := &centredLogs{
+		variables: m, field: make([]floats.Pair, len(m.field)),
+		index: map[[2]int]int{}, hasTable: make([]bool, len(m.domains)*len(m.domains)),
+	}
+	logarithm := lastLogarithm{x: 1} // ln 1 = 0
 	for _, core := range net.Cores {
 		if err := ctx.Err(); err != nil {
-			return nil, ln, nil, err
+			return nil, err
 		}
 		t, ok := plainTable(core, variable)
 		if !ok {
-			return nil, ln, nil, nil
+			return nil, nil
 		}
 		logs := make([]floats.Pair, len(t.Values))
 		for x, y := range t.Values {
 			logs[x] = logarithm.compute(y)
 		}
 		if len(t.Scope) == 1 {
-			offset := m.firstValue[t.Scope[0]]
-			for a, l := range logs {
-				field[offset+a] = sumOrImpossible(field[offset+a], l)
-			}
-			continue
-		}
-
-		// A table of two variables: its mean goes to ln, its effects to the fields.
-		i, j := t.Scope[0], t.Scope[1]
-		mean, rows, columns := mainEffects(logs, m.domains[i], m.domains[j])
-		ln = ln.Plus(mean)
-		for a, effect := range rows {
-			field[m.firstValue[i]+a] = sumOrImpossible(field[m.firstValue[i]+a], effect)
-		}
-		for b, effect := range columns {
-			field[m.firstValue[j]+b] = sumOrImpossible(field[m.firstValue[j]+b], effect)
-		}
-
-		// What is left of its logarithm is the interaction.
-		pair := [2]int{min(i, j), max(i, j)}
-		k, ok := index[pair]
-		if !ok {
-			k = len(pairs)
-			index[pair] = k
-			pairs = append(pairs, pairLogs{i: pair[0], j: pair[1], values: make([]floats.Pair, len(logs))})
-		}
-		for a, row := range rows {
-			for b, column := range columns {
-				entry := a*len(columns) + b
-				interaction := logs[entry].Minus(mean).Minus(row).Minus(column)
-				if i > j {
-					entry = b*len(rows) + a
-				}
-				pairs[k].values[entry] = pairs[k].values[entry].Plus(interaction)
-			}
+			c.addToFields(t.Scope[0], logs)
+		} else {
+			c.addPairTable(t.Scope[0], t.Scope[1], logs)
 		}
 	}
-	return pairs, ln, field, nil
+	return c, nil
+}
+
+// addToFields adds logarithms, by value of variable i, to the fields.
+func (c *centredLogs) addToFields(i int, logs []floats.Pair) {
+	field := c.field[c.variables.firstValue[i]:]
+	for a, l := range logs {
+		field[a] = sumOrImpossible(field[a], l)
+	}
+}
+
+// addPairTable adds a table of logarithms of variables i and j, the values of j fastest. Its mean goes to the constant, its row and column
+// effects to the fields. What is left, the interaction, is added to the interaction of the pair.
+func (c *centredLogs) addPairTable(i, j int, logs []floats.Pair) {
+	mean, rows, columns := mainEffects(logs, c.variables.domains[i], c.variables.domains[j])
+	c.ln = c.ln.Plus(mean)
+	c.addToFields(i, rows)
+	c.addToFields(j, columns)
+
+	pair := [2]int{min(i, j), max(i, j)}
+	k, ok := c.index[pair]
+	if !ok {
+		k = len(c.pairs)
+		c.index[pair] = k
+		c.hasTable[pair[0]*len(c.variables.domains)+pair[1]] = true
+		c.pairs = append(c.pairs, pairLogs{i: pair[0], j: pair[1], values: make([]floats.Pair, len(logs))})
+	}
+	sums := c.pairs[k].values
+	for a, row := range rows {
+		for b, column := range columns {
+			entry := a*len(columns) + b
+			interaction := logs[entry].Minus(mean).Minus(row).Minus(column)
+			if i > j { // sums has the values of i fastest
+				entry = b*len(rows) + a
+			}
+			sums[entry] = sums[entry].Plus(interaction)
+		}
+	}
 }
 
 // lastLogarithm computes logarithms in twice the digits of float64 and remembers the last one: many entries of a table are equal.
@@ -141,12 +156,12 @@ func sumOrImpossible(p, q floats.Pair) floats.Pair {
 }
 
 // fitForm fits the form of integer statistics to the tables by least squares, in twice the digits of float64. The form is the symmetric
-// matrix G of ln B(x) = constant + Σ fields + ½ S(x)ᵀ G S(x), where S are the sums of the variables' centred integers. It sets G, the
-// constant and the fields of n. It returns a bound of the error of ln B(x), nats: the sum over the pairs of variables of the pair's largest
-// deviation. It returns +Inf if the tables take more bytes than memory, or if the fit fails.
+// matrix G of ln B(x) = constant + Σ fields + ½ S(x)ᵀ G S(x), where B(x) is the product of the tables at state x, and S are the sums of the
+// variables' centred integers. It sets G, the constant and the fields of n. It returns a bound of the error of ln B(x), nats: the sum over
+// the pairs of variables of the pair's largest deviation. It returns +Inf if the tables take more bytes than memory, or if the fit fails.
 func (m *interactions) fitForm(ctx context.Context, net *btn.Network, n *Integers, memory int64) (worst float64, err error) {
-	pairs, ln, field, err := m.readCentredPairs(ctx, net, memory)
-	if err != nil || pairs == nil {
+	logs, err := m.readCentredLogs(ctx, net, memory)
+	if err != nil || logs == nil || logs.pairs == nil { // without a pair there is nothing to fit
 		return math.Inf(1), err
 	}
 
@@ -157,29 +172,16 @@ func (m *interactions) fitForm(ctx context.Context, net *btn.Network, n *Integer
 		interactions: m, k: k, centred: m.centredIntegers(n), form: make([]floats.Pair, k*k),
 		features: make([]float64, terms), normal: make([]float64, terms*terms),
 	}
-	count := len(m.domains)
-	hasTable := make([]bool, count*count) // by i*count+j
 
 	// Each round measures the deviations that are left, and adds the solution of their normal equations to the form. The last round only
-	// measures: it is the one in which the worst deviation fell by less than a half, or the one after refinementSteps steps. The matrix of
-	// the equations is made in the first round, their right side and the worst deviation in each.
+	// measures: it is the one in which the worst deviation fell by less than a half, or the one after refinementSteps steps.
 	worstBefore := math.Inf(1)
 	for round := range refinementSteps + 1 {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		f.right, f.worst, f.isFirst = make([]float64, terms), 0, round == 0
-		for _, t := range pairs {
-			f.addPair(t.i, t.j, t.values)
-			hasTable[t.i*count+t.j] = true
-		}
-		for i := range count { // pairs without a table have no interaction
-			for j := i + 1; j < count; j++ {
-				if !hasTable[i*count+j] {
-					f.addPair(i, j, nil)
-				}
-			}
-		}
+		f.isFirst = round == 0
+		f.measureDeviations(logs)
 		if round == refinementSteps || f.worst > worstBefore/2 {
 			break
 		}
@@ -189,17 +191,39 @@ func (m *interactions) fitForm(ctx context.Context, net *btn.Network, n *Integer
 		if step == nil {
 			return math.Inf(1), nil
 		}
-		term := 0
-		for p := range k {
-			for q := p; q < k; q++ {
-				f.form[p*k+q] = f.form[p*k+q].Plus(floats.Pair{High: step[term]})
-				f.form[q*k+p] = f.form[p*k+q]
-				term++
+		f.addToForm(step)
+	}
+	n.storeFit(m, f.centred, f.form, logs.ln, logs.field)
+	return f.worst, nil
+}
+
+// measureDeviations sets worst and right, the right side of the normal equations, to those of the deviations that the form leaves. In the
+// first round it also makes the matrix of the equations. Pairs without a table deviate from an interaction of 0.
+func (f *formFit) measureDeviations(logs *centredLogs) {
+	f.right, f.worst = make([]float64, len(f.features)), 0
+	for _, t := range logs.pairs {
+		f.addPair(t.i, t.j, t.values)
+	}
+	n := len(f.domains)
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			if !logs.hasTable[i*n+j] {
+				f.addPair(i, j, nil)
 			}
 		}
 	}
-	n.storeFit(m, f.centred, f.form, ln, field)
-	return f.worst, nil
+}
+
+// addToForm adds a step, by term, to the symmetric form.
+func (f *formFit) addToForm(step []float64) {
+	term := 0
+	for p := range f.k {
+		for q := p; q < f.k; q++ {
+			f.form[p*f.k+q] = f.form[p*f.k+q].Plus(floats.Pair{High: step[term]})
+			f.form[q*f.k+p] = f.form[p*f.k+q]
+			term++
+		}
+	}
 }
 
 // centredIntegers returns, by value x of a variable of d values and by statistic k, the integer d · (N_k(x) − the mean of N_k over the
@@ -232,7 +256,7 @@ type formFit struct {
 	normal   []float64     // matrix of the normal equations, made in the first step
 	right    []float64     // their right side, for the deviations that the form leaves
 	worst    float64       // Σ over the pairs of the largest deviation, nats
-	isFirst  bool          // it is the first step
+	isFirst  bool          // it is the first step: the matrix is made
 }
 
 // addPair adds the deviations of a pair of variables to the normal equations, and the largest deviation to worst. The deviation of entry

@@ -29,28 +29,23 @@ func (f *Fit) expandStatistics() (*Fit, error) {
 	expanded.StatisticsAreVariables, expanded.Lambda, expanded.Vectors = false, nil, nil
 	expanded.Domains, expanded.Field, expanded.Rest = slices.Clone(f.Domains), slices.Clone(f.Field), slices.Clone(f.Rest)
 	for k, a := range f.axes() {
-		if a.isNegative || a.last-a.first >= maxStatisticNodes {
-			return nil, btn.Misfit("statistic %d of %v nodes is no variable", k, a.last-a.first+1)
-		}
 		nodes := a.last - a.first + 1
+		if a.isNegative || nodes > maxStatisticNodes {
+			return nil, btn.Misfit("statistic %d of %v nodes is no variable", k, nodes)
+		}
 		vectors := f.Vectors[k*values:][:values]
-
-		// The largest v² of each variable, the sum of these, and a bound of the exponent √λ |s|. Its square is that of λ s².
-		largestSquare, sumOfSquares, largestExponent, offset := make([]float64, variables), 0.0, 0.0, 0
-		for i, d := range f.Domains {
-			for _, v := range vectors[offset : offset+d] {
-				largestSquare[i] = max(largestSquare[i], v*v)
-			}
-			sumOfSquares += largestSquare[i]
-			largestExponent += a.sqrtLambda * math.Sqrt(largestSquare[i])
-			offset += d
+		largestSquare := f.largestSquares(vectors) // by variable
+		sumOfSquares, largestExponent := 0.0, 0.0  // of all variables; a bound of √λ |s|, so ½ its square bounds ½ λ s²
+		for _, square := range largestSquare {
+			sumOfSquares += square
+			largestExponent += a.sqrtLambda * math.Sqrt(square)
 		}
 		if largestExponent*largestExponent/2 > maxLnRange {
 			return nil, btn.Misfit("the tables of statistic %d range over e^%.0f", k, largestExponent*largestExponent/2)
 		}
 
 		// A table of each variable that the statistic depends on, and the statistic itself, whose values change fastest.
-		offset = 0
+		offset := 0
 		for i, d := range f.Domains {
 			if largestSquare[i] > 0 {
 				t := Table{Scope: []int{i, variables + k}, Values: make([]float64, 0, d*nodes)}
@@ -68,6 +63,18 @@ func (f *Fit) expandStatistics() (*Fit, error) {
 		expanded.Field = append(expanded.Field, make([]float64, nodes)...)
 	}
 	return &expanded, nil
+}
+
+// largestSquares returns, by variable, the largest v² of its values. vectors has v by value of one variable after the other.
+func (f *Fit) largestSquares(vectors []float64) []float64 {
+	largest, offset := make([]float64, len(f.Domains)), 0
+	for i, d := range f.Domains {
+		for _, v := range vectors[offset : offset+d] {
+			largest[i] = max(largest[i], v*v)
+		}
+		offset += d
+	}
+	return largest
 }
 
 // eliminateStatistics returns the fit with StatisticsAreVariables, and an order that eliminates its rest and its statistics together. It
@@ -94,11 +101,11 @@ func (f *Fit) eliminateStatistics(ctx context.Context) (*Fit, error) {
 // tables of the rest, without the variables that no table has.
 func (f *Fit) restOrder(ctx context.Context) (order []int, err error) {
 	shape := contractionorder.Hypergraph{Dims: slices.Clone(f.Domains)}
-	isOpen := make([]bool, len(f.Domains)) // in the rest, and not in the order yet
+	isMissing := make([]bool, len(f.Domains)) // the variable is in the rest, and not in the order yet
 	for _, t := range f.Rest {
 		shape.Edges = append(shape.Edges, t.Scope)
 		for _, v := range t.Scope {
-			isOpen[v] = true
+			isMissing[v] = true
 		}
 	}
 	best, _, err := contractionorder.BestWithin(ctx, shape, orderMoves)
@@ -106,12 +113,12 @@ func (f *Fit) restOrder(ctx context.Context) (order []int, err error) {
 		return nil, err
 	}
 	for _, v := range best {
-		if isOpen[v] {
-			order, isOpen[v] = append(order, v), false
+		if isMissing[v] {
+			order, isMissing[v] = append(order, v), false
 		}
 	}
-	for v, open := range isOpen { // domains of one value
-		if open {
+	for v, missing := range isMissing { // the search leaves out domains of one value
+		if missing {
 			order = append(order, v)
 		}
 	}
@@ -140,10 +147,10 @@ func (m *interactions) groupedOrSame(
 }
 
 // alignToGroups turns the directions of an approximation so that each one is 0 outside of one group of coordinates. Two coordinates are in
-// one group if an entry of the approximation that is not 0 joins them. The directions are eigenvectors, and those of equal eigenvalues may
-// mix groups. It returns nil if one group has all directions.
+// one group if an entry of the approximation that is not 0 joins them. The directions of s are eigenvectors, and those of equal eigenvalues
+// may mix groups. It returns nil if one group has all directions.
 func (m *interactions) alignToGroups(s *lowRank) (*lowRank, error) {
-	n, k := m.order, len(s.lambda)
+	n := m.order
 	largest := 0.0
 	for r := range n {
 		for c := range r {
@@ -159,42 +166,51 @@ func (m *interactions) alignToGroups(s *lowRank) (*lowRank, error) {
 	}
 	aligned := &lowRank{}
 	for _, members := range coordinates {
-		block := make([]float64, 0, len(members)*k) // the directions at the group's coordinates: k numbers for each coordinate
-		for _, r := range members {
-			for c := range k {
-				block = append(block, s.directions[c*n+r])
-			}
-		}
-		principal, err := principalCombinations(block, k) // orthogonal combinations of the directions that are not 0 in the group
-		if err != nil {
+		g, err := s.directionsOf(members, n, vanishing)
+		if err != nil || g == nil {
 			return nil, err
 		}
-		if len(principal) == k { // one group has all directions
-			return nil, nil
-		}
-		lambdas, vectors, err := s.blockEigenvectors(principal)
-		if err != nil {
-			return nil, err
-		}
-
-		// The eigenvectors of the group's block of the approximation are the group's directions.
-		for a, lambda := range lambdas {
-			if math.Abs(lambda) <= vanishing {
-				continue
-			}
-			direction := make([]float64, n) // Σ_b vectors[b, a] · combination b, divided by the combination's length
-			for i, r := range members {
-				for b, p := range principal {
-					for c, y := range block[i*k : i*k+k] {
-						direction[r] += y * p.factors[c] / math.Sqrt(p.size) * vectors[b*len(principal)+a]
-					}
-				}
-			}
-			aligned.lambda = append(aligned.lambda, lambda)
-			aligned.directions = append(aligned.directions, direction...)
-		}
+		aligned.lambda = append(aligned.lambda, g.lambda...)
+		aligned.directions = append(aligned.directions, g.directions...)
 	}
 	return aligned, nil
+}
+
+// directionsOf returns the directions of a group of the n coordinates: the eigenvectors of the group's block of the approximation, 0 at all
+// other coordinates, without those whose eigenvalues are vanishing. It returns nil if the group has as many independent directions as s.
+func (s *lowRank) directionsOf(group []int, n int, vanishing float64) (*lowRank, error) {
+	k := len(s.lambda)
+	block := make([]float64, 0, len(group)*k) // the directions of s at the group's coordinates: k numbers for each coordinate
+	for _, r := range group {
+		for c := range k {
+			block = append(block, s.directions[c*n+r])
+		}
+	}
+	principal, err := principalCombinations(block, k) // orthogonal combinations of the directions that are not 0 in the group
+	if err != nil || len(principal) == k {
+		return nil, err
+	}
+	lambdas, vectors, err := s.blockEigenvectors(principal)
+	if err != nil {
+		return nil, err
+	}
+	directions := &lowRank{}
+	for a, lambda := range lambdas {
+		if math.Abs(lambda) <= vanishing {
+			continue
+		}
+		direction := make([]float64, n) // Σ_b vectors[b, a] · combination b, divided by the combination's length
+		for i, r := range group {
+			for b, p := range principal {
+				for c, y := range block[i*k : i*k+k] {
+					direction[r] += y * p.factors[c] / math.Sqrt(p.size) * vectors[b*len(principal)+a]
+				}
+			}
+		}
+		directions.lambda = append(directions.lambda, lambda)
+		directions.directions = append(directions.directions, direction...)
+	}
+	return directions, nil
 }
 
 // combination is a sum of multiples of directions.

@@ -35,8 +35,8 @@ type axisFactors struct {
 }
 
 // tabulateFactors computes the factors of all values under all nodes of each statistic: e^{√λ y v(x)} for value x at node y, or e^{i √|λ| y
-// v(x)} if λ < 0. The former are scaled so that the largest of each variable is 1: lnScale is ln of the product of the scales, and spread
-// how far ln of a factor is below that. It returns empty tables if they would have more than maxFactors numbers.
+// v(x)} if λ < 0. The factors for λ > 0 are scaled so that the largest of each variable is 1: lnScale is ln of the product of the scales,
+// and spread how far ln of a factor is below 0. It returns empty tables if they would have more than maxFactors numbers.
 func (e *evaluator) tabulateFactors() (tables factorTables) {
 	values := len(e.field)
 	count := 1.0
@@ -75,10 +75,10 @@ func (e *evaluator) tabulateFactors() (tables factorTables) {
 	return tables
 }
 
-// fillExponentials sets to to e^exponents, divided for each variable by the largest of its values. Both lists have the values of one
+// fillExponentials sets powers to e^exponents, divided for each variable by the largest of its values. The two lists have the values of one
 // variable after the other. lnScale is ln of the product of these divisors, and spread the largest range of one variable's finite
 // exponents.
-func (e *evaluator) fillExponentials(exponents []float64, to []plain) (lnScale, spread float64) {
+func (e *evaluator) fillExponentials(exponents []float64, powers []plain) (lnScale, spread float64) {
 	var sum floats.Sum
 	for v, d := range e.fit.Domains {
 		ofVariable := exponents[e.firstValue[v]:][:d]
@@ -92,7 +92,7 @@ func (e *evaluator) fillExponentials(exponents []float64, to []plain) (lnScale, 
 		sum.Add(largest)
 		spread = max(spread, largest-smallest)
 		for x, y := range ofVariable {
-			to[e.firstValue[v]+x] = plain(math.Exp(y - largest))
+			powers[e.firstValue[v]+x] = plain(math.Exp(y - largest))
 		}
 	}
 	return sum.Value(), spread
@@ -106,37 +106,50 @@ type prefix[T any] struct {
 	lnScale, spread float64
 }
 
-// fillWeights sets to.weights to the weights of values under the statistics with λ > 0 at node n: the base times one factor for each of
-// them. They are scaled so that none is above 1 and the largest of each variable is at least e^{−maxSpread}. It returns ln of the product
-// of all scales. The product of all factors but the last statistic's is kept in to.prefix for the next node, which often differs only in
-// the last.
-func (e *evaluator) fillWeights(n node, to *elimination[plain]) (lnScale float64) {
-	if e.factors.base == nil {
-		return e.fillWeightsDirectly(n, to.weights)
+// belongsTo reports whether p is the prefix of node n: whether the two nodes agree in the statistics before last of the same sign of λ.
+// last is the last statistic of that sign, or −1 if there is none.
+func (p *prefix[T]) belongsTo(n node, e *evaluator, last int) bool {
+	if !p.isSet {
+		return false
 	}
+	for k := range last {
+		if e.axes[k].isNegative == e.axes[last].isNegative && p.node[k] != n[k] {
+			return false
+		}
+	}
+	return true
+}
 
-	// Compare all statistics but the last one with those of the kept prefix.
-	lastStatistic := -1 // with λ > 0; −1: none
-	p := &to.prefix
-	isSame := p.isSet
+// lastStatistic returns the last statistic with λ < 0, if isNegative, or with λ > 0. It returns −1 if there is none.
+func (e *evaluator) lastStatistic(isNegative bool) int {
+	last := -1
 	for k := range e.axes {
-		if e.axes[k].isNegative {
-			continue
+		if e.axes[k].isNegative == isNegative {
+			last = k
 		}
-		if lastStatistic >= 0 {
-			isSame = isSame && p.node[lastStatistic] == n[lastStatistic]
-		}
-		lastStatistic = k
+	}
+	return last
+}
+
+// fillWeights sets run.weights to the weights of values under the statistics with λ > 0 at node n: the base times one factor for each of
+// them. They are scaled so that none is above 1 and the largest of each variable is at least e^{−maxSpread}. It returns ln of the product
+// of all scales. The product of all factors but the last statistic's is kept in run.prefix for the next node, which often differs only in
+// the last.
+func (e *evaluator) fillWeights(n node, run *elimination[plain]) (lnScale float64) {
+	if e.factors.base == nil {
+		return e.fillWeightsDirectly(n, run.weights)
 	}
 
-	// Multiply the base and their factors. The factors of node 0 are 1.
-	if !isSame {
+	// Multiply the base and the factors of all statistics but the last one, if the kept product is that of another node. The factors of
+	// node 0 are 1. From here on m is an index in a list by node.
+	lastStatistic := e.lastStatistic(false)
+	p := &run.prefix
+	if !p.belongsTo(n, e, lastStatistic) {
 		p.isSet, p.node, p.lnScale, p.spread = true, n, e.factors.lnBase, e.factors.baseSpread
 		p.weights = append(p.weights[:0], e.factors.base...)
 		for k := range lastStatistic {
-			if m := int(n[k]); !e.axes[k].isNegative && m != 0 {
-				f := &e.factors.byAxis[k]
-				m -= e.axes[k].first
+			if !e.axes[k].isNegative && n[k] != 0 {
+				f, m := &e.factors.byAxis[k], int(n[k])-e.axes[k].first
 				multiply(p.weights, p.weights, f.plain[m])
 				p.lnScale += f.lnScale[m]
 				p.spread += f.spread[m]
@@ -146,23 +159,23 @@ func (e *evaluator) fillWeights(n node, to *elimination[plain]) (lnScale float64
 
 	// Multiply the factors of the last statistic.
 	if lastStatistic < 0 {
-		copy(to.weights, p.weights)
+		copy(run.weights, p.weights)
 		return p.lnScale
 	}
 	f := &e.factors.byAxis[lastStatistic]
 	m := int(n[lastStatistic]) - e.axes[lastStatistic].first
 	if p.spread+f.spread[m] > maxSpread { // a product of factors may underflow
-		return e.fillWeightsDirectly(n, to.weights)
+		return e.fillWeightsDirectly(n, run.weights)
 	}
-	multiply(to.weights, p.weights, f.plain[m])
+	multiply(run.weights, p.weights, f.plain[m])
 	return p.lnScale + f.lnScale[m]
 }
 
-// multiply sets to[x] to a[x] · b[x] for each x.
-func multiply[T plain | phase](to, a, b []T) {
-	a, b = a[:len(to)], b[:len(to)]
-	for x := range to {
-		to[x] = a[x] * b[x]
+// multiply sets product[x] to a[x] · b[x] for each x.
+func multiply[T plain | phase](product, a, b []T) {
+	a, b = a[:len(product)], b[:len(product)]
+	for x := range product {
+		product[x] = a[x] * b[x]
 	}
 }
 
@@ -181,43 +194,21 @@ func (e *evaluator) fillWeightsDirectly(n node, weights []plain) (lnScale float6
 	return lnScale
 }
 
-// fillPhases sets to.weights to the weights of node n under all statistics, by value: sizes, which are the weights under the statistics
+// fillPhases sets run.weights to the weights of node n under all statistics, by value: sizes, which are the weights under the statistics
 // with λ > 0, times e^{i angle}. The angle is the sum over the statistics with λ < 0, of which there is at least one, of √|λ| y v. The
-// factors e^{i √|λ| y v} are tabulated unless the tables would be too large. to.prefix keeps their product over all such statistics but the
-// last, because consecutive nodes often differ only in the last.
-func (e *evaluator) fillPhases(n node, sizes []plain, to *elimination[phase]) {
+// factors e^{i √|λ| y v} are tabulated unless the tables would be too large. run.prefix keeps their product over all such statistics but
+// the last, because consecutive nodes often differ only in the last.
+func (e *evaluator) fillPhases(n node, sizes []plain, run *elimination[phase]) {
 	if e.factors.base == nil {
-		values := len(e.field)
-		for x, size := range sizes {
-			angle := 0.0
-			for k, a := range e.axes {
-				if a.isNegative {
-					angle += a.sqrtLambda * a.step * float64(n[k]) * e.fit.Vectors[k*values+x]
-				}
-			}
-			sin, cos := math.Sincos(angle)
-			to.weights[x] = phase(complex(float64(size)*cos, float64(size)*sin))
-		}
+		e.fillPhasesDirectly(n, sizes, run.weights)
 		return
 	}
 
-	// Compare all statistics but the last one with those of the kept prefix.
-	lastStatistic := -1 // with λ < 0
-	p := &to.prefix
-	isSame := p.isSet
-	for k := range e.axes {
-		if !e.axes[k].isNegative {
-			continue
-		}
-		if lastStatistic >= 0 {
-			isSame = isSame && p.node[lastStatistic] == n[lastStatistic]
-		}
-		lastStatistic = k
-	}
-
-	// Multiply their factors.
-	phasesOf := func(k int) []phase { return e.factors.byAxis[k].phase[int(n[k])-e.axes[k].first] }
-	if !isSame {
+	// Multiply the factors of all statistics but the last one, if the kept product is that of another node.
+	lastStatistic := e.lastStatistic(true)
+	p := &run.prefix
+	phasesOf := func(k int) []phase { return e.factors.byAxis[k].phase[int(n[k])-e.axes[k].first] } // by value, at node n
+	if !p.belongsTo(n, e, lastStatistic) {
 		p.isSet, p.node = true, n
 		p.weights = p.weights[:0] // stays empty if there is one such statistic
 		for k := range lastStatistic {
@@ -238,6 +229,21 @@ func (e *evaluator) fillPhases(n node, sizes []plain, to *elimination[phase]) {
 		if len(p.weights) > 0 {
 			turn *= p.weights[x]
 		}
-		to.weights[x] = phase(complex(float64(size)*real(turn), float64(size)*imag(turn)))
+		run.weights[x] = phase(complex(float64(size)*real(turn), float64(size)*imag(turn)))
+	}
+}
+
+// fillPhasesDirectly is fillPhases without tabulated factors: it adds up the angle of each value.
+func (e *evaluator) fillPhasesDirectly(n node, sizes []plain, weights []phase) {
+	values := len(e.field)
+	for x, size := range sizes {
+		angle := 0.0
+		for k, a := range e.axes {
+			if a.isNegative {
+				angle += a.sqrtLambda * a.step * float64(n[k]) * e.fit.Vectors[k*values+x]
+			}
+		}
+		sin, cos := math.Sincos(angle)
+		weights[x] = phase(complex(float64(size)*cos, float64(size)*sin))
 	}
 }

@@ -14,23 +14,12 @@ const roundingsPerLogarithm = 8
 // writeFit returns an approximation as a fit, with a table of the rest for each outlier, a pair that the approximation does not fit.
 // residual is the sum of the residuals of all other pairs, nats. It returns nil if no order eliminates the rest in small tables.
 func (m *interactions) writeFit(ctx context.Context, approximation *lowRank, outliers map[[2]int]bool, residual float64) (*Fit, error) {
-	values := len(m.field)
 	f := &Fit{Domains: m.domains, Ln: m.ln.Value(), Field: m.roundedFields(), Lambda: slices.Clone(approximation.lambda)}
-	f.LnError = residual + math.Ldexp(roundingsPerLogarithm*m.lnRoundingSize, -53)
-
-	// v_k(i, a) = Σ_p functions[i][p*d+a] · w_k(i, p). The fields lose the squares ½ λ_k v_k², which are in ½ λ_k s_k², too.
-	f.Vectors = make([]float64, len(approximation.lambda)*values)
-	for k, lambda := range approximation.lambda {
-		vectors := f.Vectors[k*values:][:values]
-		for i, d := range m.domains {
-			for p := range d - 1 {
-				w := approximation.directions[k*m.order+m.firstCoordinate[i]+p]
-				for a := range d {
-					vectors[m.firstValue[i]+a] += m.functions[i][p*d+a] * w
-				}
-			}
-		}
-		for x, v := range vectors {
+	f.LnError = residual + math.Ldexp(roundingsPerLogarithm*m.lnRoundingSize, -53) // 2⁻⁵³: one rounding of a float64, relative
+	f.Vectors = m.vectorsOf(approximation)
+	values := len(m.field)
+	for k, lambda := range f.Lambda { // the fields lose the squares ½ λ_k v_k², which are in ½ λ_k s_k², too
+		for x, v := range f.Vectors[k*values:][:values] {
 			f.Field[x] -= lambda / 2 * v * v
 		}
 	}
@@ -59,17 +48,36 @@ func (m *interactions) writeFit(ctx context.Context, approximation *lowRank, out
 	return f, nil
 }
 
+// vectorsOf returns the statistics of an approximation by value: v_k(i, a) = Σ_p functions[i][p*d+a] · w_k(i, p) for value a of variable i,
+// statistic by statistic. w_k are the directions, and p the coordinates of the variable.
+func (m *interactions) vectorsOf(approximation *lowRank) []float64 {
+	values := len(m.field)
+	all := make([]float64, len(approximation.lambda)*values)
+	for k := range approximation.lambda {
+		vectors := all[k*values:][:values]
+		for i, d := range m.domains {
+			for p := range d - 1 {
+				w := approximation.directions[k*m.order+m.firstCoordinate[i]+p]
+				for a := range d {
+					vectors[m.firstValue[i]+a] += m.functions[i][p*d+a] * w
+				}
+			}
+		}
+	}
+	return all
+}
+
 // roundedFields returns the fields, by value, as float64.
 func (m *interactions) roundedFields() []float64 {
-	out := make([]float64, len(m.field))
-	for x := range out {
-		out[x] = m.field[x].Value()
+	rounded := make([]float64, len(m.field))
+	for x := range rounded {
+		rounded[x] = m.field[x].Value()
 	}
-	return out
+	return rounded
 }
 
 // deviationTable returns the table e^{A − Ã} of a pair of variables p, where A is the interaction of their tables without zeros and Ã its
-// approximation s. Both are given in coordinates: A(a, b) = Σ_{q,r} functions_i(q, a) functions_j(r, b) · matrix entry (q of i, r of j).
+// approximation s. A and Ã are given in coordinates: A(a, b) = Σ_{q,r} functions_i(q, a) functions_j(r, b) · matrix entry (q of i, r of j).
 // The pair's tables with zeros do not enter the result: they are tables of the rest themselves.
 func (m *interactions) deviationTable(s *lowRank, p [2]int) Table {
 	i, j := p[0], p[1]

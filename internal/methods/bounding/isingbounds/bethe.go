@@ -91,8 +91,8 @@ func BetheValue(m *ising.Model, q []float64) float64 {
 // limited to where all four joint probabilities are at least 0.
 func jointUp(coupling, q, r float64) float64 {
 	alpha := math.Expm1(4 * coupling)
-	p := q * r // without a coupling
-	if math.Abs(alpha) > 1e-9 {
+	p := q * r                  // without a coupling
+	if math.Abs(alpha) > 1e-9 { // below, q r is off by less than 1e-9
 		b := 1 + alpha*(q+r)
 		p = 2 * (1 + alpha) * q * r / (b + math.Sqrt(max(0, b*b-4*alpha*(1+alpha)*q*r)))
 		if math.IsNaN(p) { // a coupling beyond the range of numbers: the two are equal, or opposite, as far as they can be
@@ -106,7 +106,7 @@ func jointUp(coupling, q, r float64) float64 {
 // is the best of
 //
 //   - Bethe's values at the beliefs of belief propagation, from three starts: undecided messages, and messages aligned one way or the other
-//   - the same for the sum of two models, in which the spin with the strongest couplings is held at −1 and at +1.
+//   - the sum of two such bounds, for the models in which the spin with the strongest couplings is held at −1 and at +1.
 //
 // Belief propagation ends after at most the given number of rounds. Cost: nine runs, linear in the couplings a round. The error is that of
 // the context.
@@ -154,20 +154,20 @@ func strongestSpin(m *ising.Model) int {
 // itself stays in the model, without couplings or field, and the term s·h_i of its field is left out. H[a] is the field of spin a. The
 // couplings of spin a are J[k], to spin To[k], for First[a] ≤ k < First[a+1]. Each coupling is in the lists of both of its spins.
 func holdSpin(m *ising.Model, i int, s float64) *ising.Model {
-	out := &ising.Model{N: m.N, H: slices.Clone(m.H), First: m.First, To: m.To, J: slices.Clone(m.J)}
-	out.H[i] = 0
+	model := &ising.Model{N: m.N, H: slices.Clone(m.H), First: m.First, To: m.To, J: slices.Clone(m.J)}
+	model.H[i] = 0
 	for a := range m.N {
 		for k := m.First[a]; k < m.First[a+1]; k++ {
 			switch {
 			case a == i:
-				out.H[m.To[k]] += s * m.J[k]
-				out.J[k] = 0
+				model.H[m.To[k]] += s * m.J[k]
+				model.J[k] = 0
 			case int(m.To[k]) == i:
-				out.J[k] = 0
+				model.J[k] = 0
 			}
 		}
 	}
-	return out
+	return model
 }
 
 // bestOfStarts returns the largest of Bethe's values at the beliefs of belief propagation from three starts: messages of 0, and messages
@@ -190,46 +190,56 @@ func bestOfStarts(ctx context.Context, m *ising.Model, g []float64, rounds int) 
 // message from j. Messages to spin i begin at start·g_i·|J_ij|. The couplings of spin i are m.J[k], to spin m.To[k], for m.First[i] ≤ k <
 // m.First[i+1]. The error is that of the context.
 func propagateBeliefs(ctx context.Context, m *ising.Model, g []float64, start float64, rounds int) ([]float64, error) {
-	reverse := reverseCouplings(m)
-	messages := make([]float64, len(m.To)) // messages[k] is that along coupling k of spin i, to i
+	messages := make(messages, len(m.To))
 	for i := range m.N {
 		for k := m.First[i]; k < m.First[i+1]; k++ {
 			messages[k] = start * g[i] * math.Abs(m.J[k])
 		}
 	}
-	fieldOf := func(i int) float64 {
-		f := m.H[i]
-		for k := m.First[i]; k < m.First[i+1]; k++ {
-			f += messages[k]
-		}
-		return f
-	}
+	reverse := reverseCouplings(m)
 	for range rounds {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		change := 0.0
-		for i := range m.N {
-			f := fieldOf(i)
-			for k := m.First[i]; k < m.First[i+1]; k++ {
-				u := math.Atanh(math.Tanh(m.J[k]) * math.Tanh(f-messages[k]))
-				if math.IsInf(u, 0) || math.IsNaN(u) { // beyond float64: its limit for a strong field
-					u = math.Copysign(math.Abs(m.J[k]), m.J[k]*(f-messages[k]))
-				}
-				change = max(change, math.Abs(u-messages[reverse[k]]))
-				messages[reverse[k]] = u
-			}
-		}
-		if change < 1e-10 {
+		if change := messages.update(m, reverse); change < 1e-10 { // converged, chosen: any beliefs give a bound
 			break
 		}
 	}
 	q := make([]float64, m.N)
 	for i := range q {
-		q[i] = 1 / (1 + math.Exp(-2*fieldOf(i)))
+		q[i] = 1 / (1 + math.Exp(-2*messages.fieldOf(m, i)))
 		q[i] = min(max(q[i], 1e-300), 1-0x1p-53) // within (0, 1)
 	}
 	return q, nil
+}
+
+// messages are the messages of belief propagation. That along coupling k of spin i, for m.First[i] ≤ k < m.First[i+1], goes to i.
+type messages []float64
+
+// fieldOf returns the field of spin i with all messages to it.
+func (u messages) fieldOf(m *ising.Model, i int) float64 {
+	f := m.H[i]
+	for k := m.First[i]; k < m.First[i+1]; k++ {
+		f += u[k]
+	}
+	return f
+}
+
+// update computes the messages that each spin sends, one spin after the other, and returns the largest change of a message. The message
+// that spin i sends along its coupling k is at reverse[k].
+func (u messages) update(m *ising.Model, reverse []int32) (change float64) {
+	for i := range m.N {
+		f := u.fieldOf(m, i)
+		for k := m.First[i]; k < m.First[i+1]; k++ {
+			message := math.Atanh(math.Tanh(m.J[k]) * math.Tanh(f-u[k]))
+			if math.IsInf(message, 0) || math.IsNaN(message) { // beyond float64: its limit for a strong field
+				message = math.Copysign(math.Abs(m.J[k]), m.J[k]*(f-u[k]))
+			}
+			change = max(change, math.Abs(message-u[reverse[k]]))
+			u[reverse[k]] = message
+		}
+	}
+	return change
 }
 
 // reverseCouplings returns for each entry of the list of couplings, which has each coupling once for either of its spins, the index of

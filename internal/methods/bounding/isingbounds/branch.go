@@ -15,8 +15,8 @@ import (
 // bipartite models: 2 or 3 gain less than slices do at the same time.
 const sliceRounds = 1
 
-// slice is the sum over the states of a model in which some spins, the held ones, have fixed signs. When it is divided, only heldLn,
-// upperBound and halves remain.
+// slice is the sum over the states of a model in which some spins, the held ones, have fixed signs. The other spins are open. When the
+// slice is divided, only heldLn, upperBound and halves remain.
 type slice struct {
 	heldLn     float64   // the part of ln of a term's weight that the held spins decide: their fields and the couplings among them
 	upperBound float64   // of ln of the sum over the slice
@@ -58,13 +58,7 @@ func divideSlices(ctx context.Context, m *ising.Model, root *slice, maxBounds in
 		}
 		c := divisible[largest]
 		divisible = slices.Delete(divisible, largest, largest+1)
-
-		spin := 0 // position in c.open; d of the spin there is c.d[spin+1], since c.d[0] belongs to the fields
-		for k := range c.open {
-			if c.d[k+1] > c.d[spin+1] {
-				spin = k
-			}
-		}
+		spin := c.mostDecidedSpin()
 		for k, sign := range []float64{-1, 1} {
 			c.halves[k] = c.holdSpin(ctx, m, spin, sign)
 			if len(c.halves[k].open) > 0 {
@@ -79,24 +73,36 @@ func divideSlices(ctx context.Context, m *ising.Model, root *slice, maxBounds in
 	return nil
 }
 
+// mostDecidedSpin returns the position in c.open of the spin with the largest d, which the other spins decide best. d of the spin at
+// position k is c.d[k+1], since c.d[0] belongs to the fields.
+func (c *slice) mostDecidedSpin() int {
+	spin := 0
+	for k := range c.open {
+		if c.d[k+1] > c.d[spin+1] {
+			spin = k
+		}
+	}
+	return spin
+}
+
 // holdSpin returns the half of the slice in which spin c.open[k] has the given sign, with its bound, which is at most that of the slice.
 // The couplings of spin i in the model are m.J[e], to spin m.To[e], for m.First[i] ≤ e < m.First[i+1]. In the matrix of the bound, of n+1
 // rows and columns, row and column 0 are the fields, and row a+1 has the couplings of the a-th open spin.
 func (c *slice) holdSpin(ctx context.Context, m *ising.Model, k int, sign float64) *slice {
 	// The fields of the open spins: those of the slice, and the couplings to the spin.
 	i := c.open[k]
-	out := &slice{
+	half := &slice{
 		heldLn: c.heldLn + sign*c.fields[k], open: slices.Delete(slices.Clone(c.open), k, k+1),
 		fields: slices.Delete(slices.Clone(c.fields), k, k+1),
 	}
-	n := len(out.open)
-	row := make([]int, m.N) // by spin: its row in the matrix, 1 + its position in out.open; 0: it is held
-	for a, j := range out.open {
+	n := len(half.open)
+	row := make([]int, m.N) // by spin: its row in the matrix, 1 + its position in half.open; 0: it is held
+	for a, j := range half.open {
 		row[j] = a + 1
 	}
 	for e := m.First[i]; e < m.First[i+1]; e++ {
 		if a := row[m.To[e]]; a > 0 {
-			out.fields[a-1] += sign * m.J[e]
+			half.fields[a-1] += sign * m.J[e]
 		}
 	}
 
@@ -105,19 +111,19 @@ func (c *slice) holdSpin(ctx context.Context, m *ising.Model, k int, sign float6
 		n: n, matrix: make([]float64, (n+1)*(n+1)),
 		d: slices.Delete(slices.Clone(c.d), k+1, k+2), s: slices.Delete(slices.Clone(c.s), k, k+1),
 	}
-	for a, j := range out.open {
-		p.matrix[a+1], p.matrix[(a+1)*(n+1)] = out.fields[a], out.fields[a]
+	for a, j := range half.open {
+		p.matrix[a+1], p.matrix[(a+1)*(n+1)] = half.fields[a], half.fields[a]
 		for e := m.First[j]; e < m.First[j+1]; e++ {
 			if b := row[m.To[e]]; b > 0 {
 				p.matrix[(a+1)*(n+1)+b] = m.J[e]
 			}
 		}
 	}
-	p.setFieldDiagonal(out.fields) // d[0] for the new fields
-	// 1e-11 covers the rounding of heldLn, a sum of fields.
-	out.upperBound = min(c.upperBound, out.heldLn+p.improve(ctx, sliceRounds)+1e-11*math.Abs(out.heldLn))
-	out.d, out.s = p.d, p.s
-	return out
+	p.setFieldDiagonal(half.fields) // d[0] for the new fields
+	// improve changes d and s. 1e-11 covers the rounding of heldLn, a sum of fields.
+	half.upperBound = min(c.upperBound, half.heldLn+p.improve(ctx, sliceRounds)+1e-11*math.Abs(half.heldLn))
+	half.d, half.s = p.d, p.s
+	return half
 }
 
 // setFieldDiagonal sets d_0 to the value that makes the upper bound smallest for the present d_1 … d_n and s: 1 + hᵀ(D − J)⁻¹h. Here h are

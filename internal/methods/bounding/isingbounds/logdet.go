@@ -41,18 +41,19 @@ func UpperBound(ctx context.Context, m *ising.Model, rounds, maxBounds int) (flo
 		return 0, err
 	}
 	total := root.lnTotal()
-	return total + 1e-12*(math.Abs(total)+1), nil
+	return total + 1e-12*(math.Abs(total)+1), nil // a margin for the roundings of lnTotal, chosen
 }
 
 // DeterminantCost returns an upper bound of the cost of UpperBound for n spins, with the same rounds and maxBounds: its time in flops at
 // 3e9 a second, and its memory in bytes.
 func DeterminantCost(n, rounds, maxBounds int) (flops, bytes float64) {
 	size := float64(n) + 1 // rows of the matrix
+	// A round inverts and factorises matrices, 5 size³ together. The matrices take 48 bytes for each entry: 6 numbers.
 	flops = (5*size*size*size + spinWork*size) * (float64(rounds) + sliceRounds*float64(maxBounds-1))
-	if rounds < fewRounds { // startSpectrally
+	if rounds < fewRounds { // startSpectrally: products with A, and some factorisations of size³/3
 		flops += 1.5*size*size*size + 2*(powerSteps+100)*size*size
 	}
-	return flops, 48*size*size + 2*float64(maxBounds)*(40*size+200)
+	return flops, 48*size*size + 2*float64(maxBounds)*(40*size+200) // a slice has at most 40 bytes for each spin and 200 more
 }
 
 // fewRounds is the number of rounds from which on the start does not matter. Measured on dense models of 100 and 300 spins, whose bounds
@@ -70,7 +71,7 @@ func (p *determinant) startSpectrally(ctx context.Context) {
 	previous := math.Inf(1)
 	for x := 1.01 * p.largestEigenvalue(); x > 0 && ctx.Err() == nil; x *= 1.1 {
 		s := 1.0
-		for range 12 {
+		for range 12 { // steps of at most a factor of 2, so that they reach almost all ratios
 			s = bestRatio(x, s)
 		}
 		trial := &determinant{n: p.n, matrix: p.matrix, d: slices.Repeat([]float64{x}, p.n+1), s: slices.Repeat([]float64{s}, p.n)}
@@ -153,14 +154,14 @@ type determinant struct {
 
 // difference returns the matrix D − A, row-major with n+1 rows and columns, for a diagonal d.
 func (p *determinant) difference(d []float64) []float64 {
-	out := make([]float64, len(p.matrix))
+	difference := make([]float64, len(p.matrix))
 	for k, x := range p.matrix {
-		out[k] = -x
+		difference[k] = -x
 	}
-	for i, x := range d {
-		out[i*(p.n+1)+i] = x
+	for i, x := range d { // the diagonal of A is 0
+		difference[i*(p.n+1)+i] = x
 	}
-	return out
+	return difference
 }
 
 // newDeterminant returns the bound of a model at d_i slightly above the sum of absolute entries of row i of A, so that D − A is positive
@@ -179,7 +180,7 @@ func newDeterminant(m *ising.Model) *determinant {
 		for k := range n + 1 {
 			p.d[i] += math.Abs(p.matrix[i*(n+1)+k])
 		}
-		p.d[i] = 1.05*p.d[i] + 0.1
+		p.d[i] = 1.05*p.d[i] + 0.1 // chosen margins
 	}
 	for i := range p.s {
 		p.s[i] = 1
@@ -187,8 +188,8 @@ func newDeterminant(m *ising.Model) *determinant {
 	return p
 }
 
-// improve returns the best bound at the start and after each of that many rounds, with a margin for rounding. A round improves s and then
-// d. It ends earlier with the context, or if a round gains less than 1e-4 nats. It returns +Inf if there is no bound.
+// improve returns the best of the bounds at the start and after each of the given number of rounds, with a margin for rounding. A round
+// improves s and then d. It ends earlier with the context, or if a round gains less than 1e-4 nats. It returns +Inf if there is no bound.
 func (p *determinant) improve(ctx context.Context, rounds int) float64 {
 	best := math.Inf(1)
 	for k := 0; k <= rounds && ctx.Err() == nil; k++ {
@@ -216,7 +217,7 @@ func (p *determinant) improve(ctx context.Context, rounds int) float64 {
 // positive definite, or if its condition number is too large for float64.
 func (p *determinant) boundAt(d []float64) (bound float64, ok bool) {
 	c, err := linalg.NewCholesky(p.difference(d), p.n+1)
-	if err != nil || c.Condition() > 1e10 { // the logarithm of the determinant would lose too many digits
+	if err != nil || c.Condition() > 1e10 { // ten of 16 digits: the logarithm of the determinant would lose too many
 		return math.Inf(1), false
 	}
 	bound = d[0]/2 - c.LogDet()/2 - float64(p.n+1)/2 + p.spinTerms
@@ -255,7 +256,7 @@ func (p *determinant) stepNewton() {
 	}
 	current, _ := p.boundAt(p.d)
 	trial := make([]float64, p.n+1)
-	for length := 1.0; length > 1e-6; length /= 2 {
+	for length := 1.0; length > 1e-6; length /= 2 { // 20 halvings, chosen
 		for i := range trial {
 			trial[i] = p.d[i] - length*step[i]
 		}
@@ -272,7 +273,7 @@ func (p *determinant) stepNewton() {
 func bestRatio(d, s0 float64) float64 {
 	slopes := informationSlopes()
 	low, high := math.Log(max(s0/2, leastRatio)), math.Log(min(2*s0, largestRatio))
-	for range 24 {
+	for range 24 { // halvings, to a relative 1e-7 of s
 		mid := (low + high) / 2
 		position := (mid - math.Log(leastRatio)) / ratioStep // of mid in slopes
 		k := min(int(position), len(slopes)-2)
@@ -318,8 +319,8 @@ func information(s float64) float64 {
 // spin.
 func informationSlope(s float64) float64 { return (1 - normalMean(s, math.Tanh)) / 2 }
 
-// normalMean returns E f(s + √s z) for a standard normal z. It is a sum over equal steps of z from −8 to 8. If f is analytic within π/2
-// of the real line, its error falls as e^{−π²/(step √s)} and e^{−2π²/step²}.
+// normalMean returns E f(s + √s z) for a standard normal z. It is a sum over equal steps of z from −8 to 8, beyond which the density is
+// below e^−32. If f is analytic within π/2 of the real line, its error falls as e^{−π²/(step √s)} and e^{−2π²/step²}.
 func normalMean(s float64, f func(x float64) float64) float64 {
 	root := math.Sqrt(s)
 	step := min(0.6, 0.33/root) // the errors are below e^−29 and e^−54

@@ -128,7 +128,7 @@ func (c *closure) mask(k int) []uint64 { return c.masks[k*c.words : (k+1)*c.word
 func (c *closure) isNewMask(k int) bool {
 	mask := c.mask(k)
 	h := uint64(0)
-	for _, word := range mask {
+	for _, word := range mask { // a hash; the factor is 2⁶⁴ times the golden section
 		h = (h ^ word) * 0x9e3779b97f4a7c15
 		h ^= h >> 32
 	}
@@ -208,7 +208,7 @@ func moebius(g *graph, s *store, remaining *moves) ([]int64, error) {
 	return alpha, nil
 }
 
-// isSubset reports whether all elements of a are in b. Both are ascending.
+// isSubset reports whether all elements of a are in b. The two lists are ascending.
 func isSubset(a, b []int32) bool {
 	k := 0 // position in b
 	for _, leg := range a {

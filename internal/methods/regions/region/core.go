@@ -33,7 +33,7 @@ func newCutter(g *graph) *cutter {
 // core returns the legs of the 2-core, in their order: those that remain after indices and tables with a single leg have been removed until
 // none has a single leg. It overwrites legs, and the result is a part of the same array. Linear time. A leg is one index of one table.
 func (c *cutter) core(legs []int32) []int32 {
-	// Count the legs of each index and table.
+	// Count the legs of each index and table. The exclusive or of their numbers is the number of the last one, once only one is left.
 	for _, leg := range legs {
 		i, t := c.graph.indexOf[leg], c.graph.tableOf[leg]
 		c.indexDegree[i]++

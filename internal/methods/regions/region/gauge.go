@@ -29,21 +29,21 @@ type gauge struct {
 // T. m are the messages from the table to its indices and v those back; ⊗ is the product over the table's indices, and ⟨T, ⊗v⟩ the sum of
 // T·⊗v over all entries. Linear time and memory. The only error is the context's.
 func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.State) (*gauge, error) {
-	out := &gauge{
+	gauge := &gauge{
 		belief:     make([][]float64, len(e.Dims)),
 		legWeights: make([][]float64, len(g.indexOf)),
 		rho:        make([][]float64, len(e.Tables)),
 	}
 	for i := range e.Dims {
 		if len(g.legsOf(int32(i))) > 0 {
-			out.belief[i] = s.Belief(i)
+			gauge.belief[i] = s.Belief(i)
 		}
 	}
 
 	// m and v are the messages of one table to its indices and back, by axis.
 	var m, v [][]float64
 	for t, table := range e.Tables {
-		if t%1024 == 0 && ctx.Err() != nil {
+		if t%1024 == 0 && ctx.Err() != nil { // now and then
 			return nil, ctx.Err()
 		}
 		first, order := int(g.firstLeg[t]), int(g.firstLeg[t+1]-g.firstLeg[t])
@@ -57,13 +57,13 @@ func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.Sta
 			for x := range q {
 				q[x] = m[axis][x] * v[axis][x]
 			}
-			out.legWeights[first+axis] = q
+			gauge.legWeights[first+axis] = q
 		}
 
-		out.rho[t] = beliefRatios(table.Data, sumproduct.NewWalk(e.Dims, table.Scope), m, v)
+		gauge.rho[t] = beliefRatios(table.Data, sumproduct.NewWalk(e.Dims, table.Scope), m, v)
 	}
 
-	return out, nil
+	return gauge, nil
 }
 
 // beliefRatios returns ρ = T / (⟨T, ⊗v⟩ ⊗m) for the table T, whose entries are data. m are its messages to its indices and v those back, by

@@ -45,9 +45,9 @@ type embedder struct {
 // edge is the edge a–b of a square a–b–behindB–behindA that has its points. It waits for the square on its other side.
 type edge struct{ a, b, behindA, behindB int32 }
 
-// findLattice returns the lattice of a graph, in which every index of the 2-core has a point. Connected components are put one below the
-// other. Linear time.
-// Errors: fault.Unsupported if the graph is no lattice.
+// findLattice returns the lattice of a graph, in which every index of the 2-core has a point. The 2-core is what remains after indices and
+// tables at the end of a branch have been removed, again and again. Connected components are put one below the other. Linear time. Errors:
+// fault.Unsupported if the graph is no lattice.
 func findLattice(g *graph, cut *cutter) (*lattice, error) {
 	e := &embedder{
 		neighbours: findNeighbours(g),
@@ -249,9 +249,10 @@ func (e *embedder) placeSquare(side edge, d, c int32) {
 	e.queueEdges(side.a, side.b, c, d)
 }
 
-// notePeriod changes the periods of the lattice after one index was found at two points, which differ by rows and cols. Both have to be
-// multiples of the periods, so the periods become their greatest common divisors with rows and cols; 0 leaves a period unchanged. If the
-// model is twisted or knotted, the periods become so small that two indices have one point, and buildLattice returns an error.
+// notePeriod changes the periods of the lattice after one index was found at two points, which differ by rows and cols. The differences
+// have to be multiples of the periods, so the periods become their greatest common divisors with rows and cols; 0 leaves a period
+// unchanged. If the model is twisted or knotted, the periods become so small that two indices have one point, and buildLattice returns an
+// error.
 func (e *embedder) notePeriod(rows, cols int32) {
 	for axis, difference := range [2]int32{rows, cols} {
 		for difference != 0 { // Euclid's algorithm
@@ -298,16 +299,25 @@ func (e *embedder) buildLattice(placed []int32, inSquares int) (*lattice, error)
 	if l.rows.points > maxPointsPerIndex*len(placed)/l.cols.points {
 		return nil, errNoLattice("it is mostly holes")
 	}
+	hasSharedPoint := l.sortByPoint(e.pointOf, placed, inSquares)
+	if hasSharedPoint {
+		return nil, errNoLattice("two indices have one place")
+	}
+	return l, nil
+}
 
-	// Sort the indices by point, by counting. First pointStart[p+2] is the number of indices at point p. Summed up, pointStart[p+1] is
-	// where the indices at point p begin. It moves on with each index that is filled in, and in the end it is where the indices at point p
-	// end.
-	pointNumber := func(i int32) int { return int(e.pointOf[i][0])*l.cols.points + int(e.pointOf[i][1]) }
-	l.pointStart = make([]int32, l.rows.points*l.cols.points+2)
+// sortByPoint sets indices to the placed indices, sorted by point, and pointStart to where each point begins in it. pointOf is by index. If
+// two of the first inSquares placed indices have the same point, it ends early and returns true.
+func (l *lattice) sortByPoint(pointOf []point, placed []int32, inSquares int) (hasSharedPoint bool) {
+	// Sort by counting. First pointStart[p+2] is the number of indices at point p. Summed up, pointStart[p+1] is where the indices at
+	// point p begin. It moves on with each index that is filled in, and in the end it is where the indices at point p end.
+	pointNumber := func(i int32) int { return int(pointOf[i][0])*l.cols.points + int(pointOf[i][1]) }
+	points := l.rows.points * l.cols.points
+	l.pointStart = make([]int32, points+2)
 	for k, i := range placed {
 		p := pointNumber(i)
 		if l.pointStart[p+2]++; k < inSquares && l.pointStart[p+2] > 1 {
-			return nil, errNoLattice("two indices have one place")
+			return true
 		}
 	}
 	for p := 2; p < len(l.pointStart); p++ {
@@ -318,7 +328,6 @@ func (e *embedder) buildLattice(placed []int32, inSquares int) (*lattice, error)
 		l.indices[l.pointStart[p+1]] = i
 		l.pointStart[p+1]++
 	}
-
-	l.pointStart = l.pointStart[:l.rows.points*l.cols.points+1]
-	return l, nil
+	l.pointStart = l.pointStart[:points+1]
+	return false
 }

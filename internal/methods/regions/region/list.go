@@ -66,30 +66,30 @@ func newWalker(g *graph) *walker {
 	}
 }
 
-// appendWalk appends the legs of a connected region to out, in the order of a breadth-first walk. It begins with the first leg of the
+// appendWalk appends the legs of a connected region to walk, in the order of a breadth-first walk. It begins with the first leg of the
 // region. After each leg come all legs of the region with the same index, then those with the same table. A leg is one index of one table.
 // w.isAhead marks the legs of the region that the walk has not met.
-func (w *walker) appendWalk(out, region []int32) []int32 {
+func (w *walker) appendWalk(walk, region []int32) []int32 {
 	g := w.graph
 	for _, leg := range region {
 		w.isAhead[leg] = true
 	}
-	start := len(out)
-	out = append(out, region[0])
+	start := len(walk)
+	walk = append(walk, region[0])
 	w.isAhead[region[0]] = false
-	for k := start; k < len(out); k++ {
-		i, t := g.indexOf[out[k]], g.tableOf[out[k]]
+	for k := start; k < len(walk); k++ {
+		i, t := g.indexOf[walk[k]], g.tableOf[walk[k]]
 		if !w.isIndexVisited[i] {
 			w.isIndexVisited[i] = true
 			for _, leg := range g.legsOf(i) {
-				out = w.appendIfAhead(out, leg)
+				walk = w.appendIfAhead(walk, leg)
 			}
 		}
 		if !w.isTableVisited[t] {
 			w.isTableVisited[t] = true
 			first, end := g.legRange(t)
 			for leg := first; leg < end; leg++ {
-				out = w.appendIfAhead(out, leg)
+				walk = w.appendIfAhead(walk, leg)
 			}
 		}
 	}
@@ -97,23 +97,23 @@ func (w *walker) appendWalk(out, region []int32) []int32 {
 	for _, leg := range region {
 		w.isIndexVisited[g.indexOf[leg]], w.isTableVisited[g.tableOf[leg]] = false, false
 	}
-	return out
+	return walk
 }
 
 // appendIfAhead appends a leg if it is in the region and the walk has not met it.
-func (w *walker) appendIfAhead(out []int32, leg int32) []int32 {
+func (w *walker) appendIfAhead(walk []int32, leg int32) []int32 {
 	if w.isAhead[leg] {
 		w.isAhead[leg] = false
-		out = append(out, leg)
+		walk = append(walk, leg)
 	}
-	return out
+	return walk
 }
 
 // withFreeLegs returns the same regions, but adds to each the free legs of its tables: those that are in no region. A free leg dangles, so
 // the ratios Z_r / Z_BP stay as they are. But the region then has the marginal of the index at the leg, which does not follow from the
 // marginals of the table's other indices. A leg is one index of one table.
 func (l *list) withFreeLegs(g *graph) *list {
-	isInRegion, isTableDone := make([]bool, len(g.indexOf)), make([]bool, len(g.edges))
+	isInRegion, hasFreeLegs := make([]bool, len(g.indexOf)), make([]bool, len(g.edges))
 	for _, leg := range l.legs {
 		isInRegion[leg] = true
 	}
@@ -124,15 +124,15 @@ func (l *list) withFreeLegs(g *graph) *list {
 		for _, leg := range legs {
 			t := g.tableOf[leg]
 			first, end := g.legRange(t)
-			for tableLeg := first; tableLeg < end && !isTableDone[t]; tableLeg++ {
+			for tableLeg := first; tableLeg < end && !hasFreeLegs[t]; tableLeg++ {
 				if !isInRegion[tableLeg] {
 					extended.legs = append(extended.legs, tableLeg)
 				}
 			}
-			isTableDone[t] = true
+			hasFreeLegs[t] = true
 		}
 		for _, leg := range legs {
-			isTableDone[g.tableOf[leg]] = false
+			hasFreeLegs[g.tableOf[leg]] = false
 		}
 		extended.offsets = append(extended.offsets, len(extended.legs))
 	}

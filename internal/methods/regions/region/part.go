@@ -43,8 +43,8 @@ func Prepare(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Fami
 	return &Prepared{family: f, expression: e, state: s, lnZBP: ln, sign: sign, gauge: gauge}, nil
 }
 
-// WithFamily returns p for another family, which must be planned for the same hypergraph. Both share the data that depend on the expression
-// and the state only. WithFamily(nil) has only these data, to be kept for further families.
+// WithFamily returns p for another family, which must be planned for the same hypergraph. The two share the data that depend on the
+// expression and the state only. WithFamily(nil) has only these data, to be kept for further families.
 func (p *Prepared) WithFamily(f *Family) *Prepared {
 	return &Prepared{family: f, expression: p.expression, state: p.state, lnZBP: p.lnZBP, sign: p.sign, gauge: p.gauge}
 }
@@ -172,8 +172,8 @@ func (w *worker) addLogs(i int32, marginal []float64, alpha float64) (ok bool) {
 	return true
 }
 
-// takeLogs returns the indices that the worker's regions correct, ascending, and the logarithms of their corrections, index after index. It
-// clears both in the worker. A region corrects the marginal of each of its indices by a factor.
+// takeLogs returns the indices that the worker's regions correct, ascending, and the logarithms of their corrections, index after index.
+// The worker then has none of them. A region corrects the marginal of each of its indices by a factor.
 func (w *worker) takeLogs() (indices []int, logs []float64) {
 	slices.Sort(w.corrected)
 	for _, i := range w.corrected {

@@ -93,7 +93,7 @@ func (p *program) marginals(m *compiled.Memory, yield func(i int, marginal []flo
 		if s.Size == 1 { // one entry, as no index is left: the result is Z of a connected part, and ∂Z/∂Z = 1
 			m.Derivatives[p.Leaves+n][0] = 1
 		}
-		p.Backward(m, n)
+		p.Backward(m, n)   // computes the derivatives of Z by the operands of step n
 		i := s.In[0].Table // the belief of the index that the step sums out; its leaf has the number of the index
 		marginal := m.Derivatives[i]
 		for x, b := range m.Tables[i] {

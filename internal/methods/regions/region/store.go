@@ -90,8 +90,8 @@ func signature(legs []int32) (bits uint64) {
 	return bits
 }
 
-// mayBeSubset returns false only if the legs of region r are no subset of those of the other region. It is a quick test by signatures.
-func (s *store) mayBeSubset(r, other int32) bool { return s.signatures[r]&^s.signatures[other] == 0 }
+// mayBeSubset returns false only if the legs of region r are no subset of those of region larger. It is a quick test by signatures.
+func (s *store) mayBeSubset(r, larger int32) bool { return s.signatures[r]&^s.signatures[larger] == 0 }
 
 // hash returns a hash of the legs in their order (FNV-1a over words, with a final avalanche).
 func hash(legs []int32) uint64 {

@@ -73,7 +73,7 @@ func (w *windows) appendLegs(legs []int32, g *graph, from, to int) []int32 {
 	return legs
 }
 
-// mayBeLargest reports whether rectangle r is a window, and not an intersection of windows, which is inside one. Both of its intervals then
+// mayBeLargest reports whether rectangle r is a window, and not an intersection of windows, which is inside one. Its two intervals then
 // have even numbers.
 func (w *windows) mayBeLargest(r int) bool {
 	across := w.cols.intervals(w.size)

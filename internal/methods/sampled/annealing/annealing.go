@@ -110,7 +110,7 @@ type Model struct {
 	fromBeliefs    *walker        // of chains that begin with beliefs; nil until it is asked for
 	fromModes      []*walker      // of chains that begin at a mode
 	hasSoughtModes bool           // fromModes is complete
-	fromGiven      givenWalkers   // of chains that begin with Path.Given
+	fromGiven      givenWalkers   // of chains that begin with Path.ExtraStarts
 }
 
 // New returns the model of an expression whose entries are at least 0. Errors: unsupported if an entry is below 0, if an index has more
@@ -124,7 +124,7 @@ func New(e *sumproduct.Expression) (*Model, error) {
 		return nil, err
 	}
 	for i, d := range e.Dims {
-		if d > 1<<8 {
+		if d > 1<<8 { // last states have a byte for each index
 			return nil, fault.New(fault.Unsupported, "annealing: index %d has %d values, at most %d", i, d, 1<<8)
 		}
 	}
@@ -152,6 +152,9 @@ const uniformShare = 0.01
 // modes.
 const startUpdates = 4
 
+// damping is the share of the old message in an updated one, in runs of belief propagation. Chosen.
+const damping = 0.3
+
 // beliefWalker returns the walker of chains that begin with draws from beliefs. It computes the beliefs once. If belief propagation fails,
 // it is the walker of uniform draws. Errors: those of the context and of newWalker.
 func (m *Model) beliefWalker(ctx context.Context) (*walker, error) {
@@ -160,7 +163,7 @@ func (m *Model) beliefWalker(ctx context.Context) (*walker, error) {
 	if m.fromBeliefs != nil {
 		return m.fromBeliefs, nil
 	}
-	options := bp.Options{Updates: m.beliefUpdates(), Damping: 0.3, Schedule: bp.Sequential}
+	options := bp.Options{Updates: m.beliefUpdates(), Damping: damping, Schedule: bp.Sequential}
 	state, err := bp.Run(ctx, m.expression, options)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -188,7 +191,7 @@ func (m *Model) forestSpins(w *walker) *spinModel {
 
 // How HasSeveralBeliefs compares the fixed points of belief propagation: divisionStarts is the number of random starts, divisionPatience
 // the factor by which they run longer than the first run, and divisionDifference the difference of a probability from which they are
-// another mode. Chains from uniform draws decide nothing about modes that they do not reach.
+// another mode. Chains from uniform draws tell nothing about modes that they do not reach.
 // Measured: an attractive grid of 12×12, Δ = 2, lost a quarter of Z, which 4,000 chains did not see. Chosen: two modes that are reached
 // alike are missed by one model of 128.
 const (
@@ -206,7 +209,7 @@ func (m *Model) HasSeveralBeliefs(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for seed := range uint64(divisionStarts) {
-		o := bp.Options{Updates: divisionPatience * m.beliefUpdates(), Damping: 0.3, Schedule: bp.Sequential, Seed: seed + 1}
+		o := bp.Options{Updates: divisionPatience * m.beliefUpdates(), Damping: damping, Schedule: bp.Sequential, Seed: seed + 1}
 		state, err := bp.Run(ctx, m.expression, o)
 		if ctx.Err() != nil {
 			return false, ctx.Err()
@@ -325,7 +328,7 @@ type Weights struct {
 	// starts. With one start it is Ln itself.
 	LnContributions []float64
 	// Top is the largest of Ln. Share[i][a] is Σ e^{LnContributions−Top} over the chains that end with index i at value a, Squares[i][a]
-	// is Σ e^{LnContributions+Ln−2Top} over them. Both are nil without marginals.
+	// is Σ e^{LnContributions+Ln−2Top} over them. Share and Squares are nil without marginals.
 	Top            float64
 	Share, Squares [][]float64
 
@@ -385,36 +388,19 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 	}
 	walkers = slices.Concat(walkers, fromGiven)
 
-	// Carry the chains, start by start.
+	w := &Weights{Top: math.Inf(-1)}
 	hasSeveral := len(walkers) > 1
-	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1)}
-	w.LnContributions = w.Ln
-	if hasSeveral {
-		w.chainLn = make([]float64, len(walkers)*len(w.Ln))
+	keepsStates := marginals || hasSeveral // the weights of chains from several starts depend on their last states
+	chainLn, err := m.runStarts(ctx, walkers, p, from, to, threads, w, keepsStates)
+	if err != nil {
+		return nil, err
 	}
-	for k, start := range walkers {
-		path := p
-		path.Seed ^= streams * uint64(k) // random numbers of its own
-		ln := make([]float64, len(w.Ln))
-		keepsStates := marginals || hasSeveral // the weights of chains from several starts depend on their last states
-		endStates, err := m.runChains(ctx, start, path, from, ln, threads, keepsStates)
-		if err != nil {
-			return nil, err
-		}
-		for c, l := range ln {
-			if hasSeveral {
-				w.chainLn[c*len(walkers)+k] = l + start.lnConstant
-			} else {
-				w.Ln[c] = l + start.lnConstant
-			}
-		}
-		w.endStates = append(w.endStates, endStates...)
-	}
-
-	// Add up the contributions of a component's chains.
-	if hasSeveral {
+	if hasSeveral { // add up the contributions of a component's chains
+		w.Ln, w.chainLn = make([]float64, to-from), chainLn
 		m.recordLnG(w, walkers)
 		w.Ln, w.LnContributions = w.WithFirstStarts(len(walkers))
+	} else { // a component is one chain
+		w.Ln, w.LnContributions = chainLn, chainLn
 	}
 	for _, l := range w.Ln {
 		w.Top = max(w.Top, l)
@@ -425,14 +411,38 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 	return w, nil
 }
 
+// runStarts carries the chains from ≤ c < to from every start, each with a walker and random numbers of its own. It returns their
+// log-weights: with S starts, that of chain c from start k is chainLn[(c−from)·S+k]. With keepsStates it adds their last states to
+// w.endStates.
+func (m *Model) runStarts(
+	ctx context.Context, walkers []*walker, p Path, from, to int64, threads int, w *Weights, keepsStates bool,
+) (chainLn []float64, err error) {
+	starts := len(walkers)
+	chainLn = make([]float64, starts*int(to-from))
+	for k, start := range walkers {
+		path := p
+		path.Seed ^= streams * uint64(k)
+		ln := make([]float64, to-from)
+		endStates, err := m.runChains(ctx, start, path, from, ln, threads, keepsStates)
+		if err != nil {
+			return nil, err
+		}
+		for c, l := range ln {
+			chainLn[c*starts+k] = l + start.lnConstant
+		}
+		w.endStates = append(w.endStates, endStates...)
+	}
+	return chainLn, nil
+}
+
 // streams separates the random numbers of the starts: the seed of start k is Seed XOR k·streams.
 const streams = 0x9e3779b97f4a7c15
 
 // runChains carries chains from ≤ c < from+len(ln), which begin at one start, and adds their log-weights to ln. endStates[g] has the last
-// states of group g of the chains (Weights.endStates); it is nil if marginals is false. Steps of forests are replaced by those of the heat
+// states of group g of the chains (Weights.endStates); it is nil without keepsStates. Steps of forests are replaced by those of the heat
 // bath if the model has no form for them. The error is that of the context.
 func (m *Model) runChains(
-	ctx context.Context, start *walker, p Path, from int64, ln []float64, threads int, marginals bool,
+	ctx context.Context, start *walker, p Path, from int64, ln []float64, threads int, keepsStates bool,
 ) (endStates [][]uint8, err error) {
 	spins := start.spins // nil if the model is not of spins
 	if p.Step == Forests {
@@ -445,9 +455,9 @@ func (m *Model) runChains(
 	err = sumproduct.RunChunks(ctx, sumproduct.Threads(threads), len(endStates), func(_, g int) error {
 		first, groupLn := from+int64(g*GroupSize), ln[g*GroupSize:(g+1)*GroupSize]
 		if spins != nil {
-			endStates[g] = spins.anneal(ctx, p, first, groupLn, marginals)
+			endStates[g] = spins.anneal(ctx, p, first, groupLn, keepsStates)
 		} else {
-			endStates[g] = start.tables.anneal(ctx, p, first, groupLn, marginals)
+			endStates[g] = start.tables.anneal(ctx, p, first, groupLn, keepsStates)
 		}
 		return nil
 	})
@@ -478,7 +488,7 @@ func (m *Model) Gains(ctx context.Context, p Path, from, to int64, parts int) (g
 
 // addShares sets w.Share and w.Squares, for each value of each index. Share is the sum of the contributions of the chains that end with the
 // value, and Squares the sum of the contributions times the weights of their components: a bound of the sum of squares that standard errors
-// need. Both are relative to e^w.Top.
+// need. The sums are relative to e^w.Top.
 func (m *Model) addShares(w *Weights) {
 	w.Share, w.Squares = make([][]float64, len(m.dims)), make([][]float64, len(m.dims))
 	for i, d := range m.dims {

@@ -99,31 +99,16 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 	unary := make([]float64, d) // by value: Σ of the logarithms of tables over i alone
 	var moving, fixed []op      // of tables whose row changes with i, and of tables that use the row of their other index
 	for _, t := range tables {
-		table := &f.tables[t]
-		switch len(table.scope) {
+		switch table := &f.tables[t]; len(table.scope) {
 		case 1:
 			for a := range unary {
 				unary[a] += table.ln[a]
 			}
 		case 2:
-			// The row of the other index selects the difference.
-			other, stride, otherStride := table.scope[1], f.dims[table.scope[1]], 1
-			if other == i {
-				other, stride, otherStride = table.scope[0], 1, d
-			}
-			lnAt := func(a, k int) float64 { return table.ln[a*stride+k*otherStride] } // at value k of the other index
-			o := f.addDifferences(offsets, d, f.dims[other], lnAt)
-			o.rowOffset = int32(other) * 4 * GroupSize
-			fixed = append(fixed, o)
+			fixed = append(fixed, f.pairOp(i, table, offsets))
 		default:
-			// The table's own row selects the difference. Entry k has value k/stride%d of index i; replacing it by a moves to entry
-			// k + (a − k/stride%d)·stride.
-			stride := 1
-			for k := len(table.scope) - 1; table.scope[k] != i; k-- {
-				stride *= f.dims[table.scope[k]]
-			}
-			o := f.addDifferences(offsets, d, len(table.ln), func(a, k int) float64 { return table.ln[k+(a-k/stride%d)*stride] })
-			o.rowOffset, o.entryStride = f.tableRows[t]*4*GroupSize, int32(stride)
+			o := f.tableOp(i, table, offsets)
+			o.rowOffset = f.tableRows[t] * rowBytes
 			moving = append(moving, o)
 		}
 	}
@@ -131,14 +116,42 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 	f.ops = append(f.ops, moving...)
 	movingEnd := len(f.ops)
 	f.ops = append(f.ops, fixed...)
-	rowOffset := int32(i) * 4 * GroupSize // a row has GroupSize numbers of 4 bytes
-	f.sites = append(f.sites, site{rowOffset, int32(d), int32(movingEnd), int32(len(f.ops))})
+	f.sites = append(f.sites, site{int32(i) * rowBytes, int32(d), int32(movingEnd), int32(len(f.ops))})
 	for a := 1; a < d; a++ {
 		start := f.startLn[i][a] - f.startLn[i][0] // the path weighs tables relative to the start, whose differences come apart
 		f.unaryDifferences = append(f.unaryDifferences, float32(unary[a]-unary[0]-start))
 		f.startDifferences = append(f.startDifferences, float32(start*math.Log2E))
 	}
 	f.sweepFlops += f.stepFlops(d, moving, fixed)
+}
+
+// rowBytes is the size of a row: GroupSize numbers of 4 bytes.
+const rowBytes = 4 * GroupSize
+
+// pairOp returns the operation of index i for a table over two indices, and adds its differences. The row of the other index selects the
+// difference.
+func (f *tableModel) pairOp(i int, table *logTable, offsets map[string]int32) op {
+	other, stride, otherStride := table.scope[1], f.dims[table.scope[1]], 1 // the other index, and the strides of i and of it
+	if other == i {
+		other, stride, otherStride = table.scope[0], 1, f.dims[i]
+	}
+	lnAt := func(a, k int) float64 { return table.ln[a*stride+k*otherStride] } // at value k of the other index
+	o := f.addDifferences(offsets, f.dims[i], f.dims[other], lnAt)
+	o.rowOffset = int32(other) * rowBytes
+	return o
+}
+
+// tableOp returns the operation of index i for a table over three or more indices, and adds its differences. The table's own row selects
+// the difference; the caller sets rowOffset. Entry k has value k/stride%d of index i; replacing it by a moves to entry k + (a −
+// k/stride%d)·stride.
+func (f *tableModel) tableOp(i int, table *logTable, offsets map[string]int32) op {
+	d, stride := f.dims[i], 1
+	for k := len(table.scope) - 1; table.scope[k] != i; k-- {
+		stride *= f.dims[table.scope[k]]
+	}
+	o := f.addDifferences(offsets, d, len(table.ln), func(a, k int) float64 { return table.ln[k+(a-k/stride%d)*stride] })
+	o.entryStride = int32(stride)
+	return o
 }
 
 // newLogTable returns the logarithms of a table's entries t.Data[k]·2^t.Exp[k]. So that chains can cross states of weight 0, the logarithm
@@ -220,9 +233,9 @@ type tableChains struct {
 	energy [GroupSize]float64 // ln of the product of the tables less the log-probability of the start, at the present state
 }
 
-// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. If wantsEnd is true, it returns their last
-// states: end[i·8+c] is the value of index i in the c-th chain. It returns nil if the context ends.
-func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float64, wantsEnd bool) (end []uint8) {
+// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. With keepsStates it returns their last states:
+// states[i·8+c] is the value of index i in the c-th chain. It returns nil if the context ends.
+func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float64, keepsStates bool) (states []uint8) {
 	w := f.startChains(p.Seed, uint64(first))
 	for k := range p.Rungs {
 		if ctx.Err() != nil {
@@ -248,20 +261,20 @@ func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float
 			ln[c] = math.Inf(-1)
 		}
 	}
-	if wantsEnd {
-		end = make([]uint8, len(f.dims)*GroupSize)
-		for k := range end {
-			end[k] = uint8(w.rows[k])
+	if keepsStates {
+		states = make([]uint8, len(f.dims)*GroupSize)
+		for k := range states { // the first rows are those of the indices
+			states[k] = uint8(w.rows[k])
 		}
 	}
-	return end
+	return states
 }
 
 // startChains returns chains first to first+7, each at a state that is drawn from the start distribution.
 func (f *tableModel) startChains(seed, first uint64) *tableChains {
 	w := &tableChains{
-		tableModel: f, random: newRandom(seed, first), rows: make([]int32, f.rowCount*GroupSize), buffer: make([]float32,
-			2*f.maxValues*GroupSize),
+		tableModel: f, random: newRandom(seed, first),
+		rows: make([]int32, f.rowCount*GroupSize), buffer: make([]float32, 2*f.maxValues*GroupSize),
 	}
 
 	// Draw the value a of each index: the first at which the probabilities exceed a uniform number.
@@ -363,19 +376,11 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 	firstOp, firstUnary := 0, 0 // of the site, in ops and in unaryDifferences
 	for _, s := range w.sites {
 		row := w.rows[s.rowOffset/4:][:GroupSize] // by chain: the value of the site
-		ops := w.ops[firstOp:s.end]
 		d := int(s.valueCount)
 		for c := range row {
-			// buffer[a] is the energy at value a less that at value 0.
-			for a := 1; a < d; a++ {
-				w.buffer[a] = w.unaryDifferences[firstUnary+a-1]
-				for _, o := range ops {
-					differences := w.differences[int(o.tableOffset+int32(a-1)*o.valueStep)/4:] // of the table at value a
-					w.buffer[a] += differences[w.rows[int(o.rowOffset)/4+c]]
-				}
-			}
+			w.fillBuffer(d, w.ops[firstOp:s.end], w.unaryDifferences[firstUnary:], c)
 
-			// Draw the new value with u, which is uniform in [0, 1).
+			// Draw the new value with u, which is uniform in [0, 1). buffer[a] is the energy at value a less that at value 0.
 			u := float32(float32(int32(w.nextWord(c)>>1)) * 0x1p-31)
 			var value int32
 			if d == 2 {
@@ -397,6 +402,18 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 			row[c] = value
 		}
 		firstOp, firstUnary = int(s.end), firstUnary+d-1
+	}
+}
+
+// fillBuffer sets buffer[a], for 0 < a < d, to the energy of chain c with a site at value a less that at value 0: the difference of the
+// tables over the site alone, unary, and those of the operations of all other tables.
+func (w *tableChains) fillBuffer(d int, ops []op, unary []float32, c int) {
+	for a := 1; a < d; a++ {
+		w.buffer[a] = unary[a-1]
+		for _, o := range ops {
+			differences := w.differences[int(o.tableOffset+int32(a-1)*o.valueStep)/4:] // of the table at value a
+			w.buffer[a] += differences[w.rows[int(o.rowOffset)/4+c]]
+		}
 	}
 }
 

@@ -3,13 +3,12 @@ package annealing
 // Steps of whole forests: spins whose couplings among themselves make no cycle are carried to the next rung together, given all others.
 //
 // From the leaves up, each spin is summed out at the old rung and at the new, by its odds o and the coupling t = 2^{βK} to its
-// parent: its factor in the parent's odds is (ot+1)/(o+t), in the sum o+t. The weight is multiplied by the ratio of both sums, so
+// parent: its factor in the parent's odds is (ot+1)/(o+t), in the sum o+t. The weight is multiplied by the ratio of the two sums, so
 // that the forest's old state adds no variance. From the roots down, spins are then drawn from the new rung. A root has t = 1 to a
 // row that is no spin. Hamze and de Freitas, From fields to trees, 2004.
 
 import (
 	"math"
-	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/ising"
 )
@@ -32,49 +31,49 @@ func newForests(s *ising.Model, startOdds []float32, classes [][]int) *spinModel
 	if !areOddsBounded(s, startOdds) {
 		return nil
 	}
-	t := &forests{parentOffsets: make([]int32, s.N), parentCouplings: make([]float32, s.N+GroupSize)}
 	class := make([]int, s.N) // by spin: its forest
 	for c, members := range classes {
 		for _, i := range members {
 			class[i] = c
 		}
 	}
-
-	// Order the spins. A place is a position in order.
-	const noParent = -1
+	f := &forests{parentOffsets: make([]int32, s.N), parentCouplings: make([]float32, s.N+GroupSize)}
+	for place := range f.parentOffsets { // of roots: a row behind those of the spins, which nobody reads
+		f.parentOffsets[place] = int32(s.N * rowBytes)
+	}
 	var order []int
-	parents := slices.Repeat([]int{noParent}, s.N) // by place: the place of the parent
-	isPlaced := make([]bool, s.N)
-	for c, members := range classes {
-		firstPlace := len(order)
-		for _, root := range treeRoots(s, class, members) {
-			order, isPlaced[root] = append(order, root), true
-		}
-		for place := firstPlace; place < len(order); place++ {
-			i := order[place]
-			for k := s.First[i]; k < s.First[i+1]; k++ { // couplings J[k] of spin i to spin To[k]
-				child := int(s.To[k])
-				if class[child] != c || isPlaced[child] { // in another forest, or the parent of i
-					continue
-				}
-				t.parentCouplings[len(order)] = float32(-unit * s.J[k]) // unit: log odds in powers of 2
-				parents[len(order)] = place
-				t.drift += float64(float32(unit * s.J[k])) // sums over forests are relative to 2^{β·drift/2}
-				order, isPlaced[child] = append(order, child), true
-			}
-		}
-		t.forestEnds = append(t.forestEnds, len(order))
+	isPlaced := make([]bool, s.N) // by spin: it is in order
+	for _, members := range classes {
+		order = f.placeForest(s, class, members, order, isPlaced)
 	}
-	for place, parent := range parents {
-		if parent == noParent { // a row behind those of the spins takes the messages of roots, which nobody reads
-			parent = s.N
-		}
-		t.parentOffsets[place] = int32(parent * 4 * GroupSize)
-	}
-
 	l := newOrderedSpins(withoutInnerCouplings(s, class).Reordered(order), reordered(startOdds, order), order)
-	l.forests = t
+	l.forests = f
 	return l
+}
+
+// placeForest appends the spins of a forest, members, to the order of the steps, breadth first from the roots of its trees, with their
+// couplings to their parents. A place is a position in order. class[i] is the forest of spin i. Coupling k, First[i] ≤ k < First[i+1], is
+// one of spin i, to spin To[k] with strength J[k].
+func (f *forests) placeForest(s *ising.Model, class, members, order []int, isPlaced []bool) []int {
+	firstPlace := len(order)
+	for _, root := range treeRoots(s, class, members) {
+		order, isPlaced[root] = append(order, root), true
+	}
+	for place := firstPlace; place < len(order); place++ { // order grows
+		i := order[place]
+		for k := s.First[i]; k < s.First[i+1]; k++ {
+			child := int(s.To[k])
+			if class[child] != class[i] || isPlaced[child] { // in another forest, or the parent of i
+				continue
+			}
+			f.parentCouplings[len(order)] = float32(-unit * s.J[k]) // unit: log odds in powers of 2
+			f.parentOffsets[len(order)] = int32(place * rowBytes)
+			f.drift += float64(float32(unit * s.J[k])) // sums over forests are relative to 2^{β·drift/2}
+			order, isPlaced[child] = append(order, child), true
+		}
+	}
+	f.forestEnds = append(f.forestEnds, len(order))
+	return order
 }
 
 // areOddsBounded reports whether the log odds of every spin are at most maxOdds at any state of its neighbours: the sum of the absolute
@@ -191,8 +190,8 @@ type downArgs struct {
 }
 
 // sweepForests carries every forest of all eight chains from one rung to another, given by their √β. It sums a forest out from the leaves
-// up, at both rungs, and multiplies the weights by the ratio of the sums. Then it draws the forest at the new rung from the roots down. A
-// forest is spins whose couplings among themselves make no cycle.
+// up, at the two rungs, and multiplies the weights by the ratio of the sums. Then it draws the forest at the new rung from the roots down.
+// A forest is spins whose couplings among themselves make no cycle.
 func (b *spinChains) sweepForests(oldRoot, newRoot float32) {
 	// The couplings of the new rung before are those of the old rung now.
 	m, old, new := b.messages, rung{oldRoot * oldRoot, oldRoot}, rung{newRoot * newRoot, newRoot}
@@ -260,14 +259,23 @@ func (b *spinChains) sumOut(first, n int, old, new rung) {
 			m.oldOdds[parent+c] *= float32(float32(oldOdds*m.oldCouplings[i])+1) / oldSum
 			m.newOdds[parent+c] *= float32(float32(newOdds*m.newCouplings[i])+1) / newSum
 
-			// A float32 is 2^e·f with 1 ≤ f < 2; e + 127 is in the bits from 23 on. The e of both sums go to the gain, which is twice the
-			// log2 of the weight, and their f to the products.
-			oldBits, newBits := math.Float32bits(oldSum), math.Float32bits(newSum)
-			b.gain[c] += float64(float32(2*int32(newBits>>23-oldBits>>23)) + (x - y))
-			b.oldProduct[c] *= math.Float32frombits(oldBits&0x7fffff | 0x3f800000)
-			b.newProduct[c] *= math.Float32frombits(newBits&0x7fffff | 0x3f800000)
+			b.multiplyWeight(c, oldSum, newSum, x-y)
 		}
 	}
+}
+
+// multiplyWeight multiplies the weight of chain c by newSum/oldSum · 2^{logFactor/2}. A float32 is 2^e·f with 1 ≤ f < 2; e + 127 is in the
+// bits from 23 on, and the other bits are those of f. The exponents e of the sums go to the gain, which is twice the log2 of the weight,
+// and their factors f to the products.
+func (w *weight) multiplyWeight(c int, oldSum, newSum, logFactor float32) {
+	const (
+		factorBits = 0x7fffff
+		oneBits    = 0x3f800000 // of the number 1: e = 0
+	)
+	oldBits, newBits := math.Float32bits(oldSum), math.Float32bits(newSum)
+	w.gain[c] += float64(float32(2*int32(newBits>>23-oldBits>>23)) + logFactor)
+	w.oldProduct[c] *= math.Float32frombits(oldBits&factorBits | oneBits)
+	w.newProduct[c] *= math.Float32frombits(newBits&factorBits | oneBits)
 }
 
 // drawForest draws the n spins of a forest from first on at the new rung, given the spins of other forests, in all eight chains. Parents
@@ -285,22 +293,13 @@ func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 		return
 	}
 	for i := first; i < first+n; i++ {
-		// Draw the spin in every chain, given its parent. t is 2^{βK} with the coupling K to the parent.
+		// Draw the spin in every chain, given its parent.
 		row, parent := b.spins[i*GroupSize:][:GroupSize], b.spins[b.forests.parentOffsets[i]/4:][:GroupSize]
-		t := m.newCouplings[i]
 		var change [GroupSize]float32
 		for c := range row {
 			u := float32(float32(int32(b.nextWord(c)>>1)) * 0x1p-31) // uniform in [0, 1)
-			odds := m.newOdds[i*GroupSize+c]                         // of +1, given the children and other forests
-			m.newOdds[i*GroupSize+c] = 1
-			up, down := float32(odds*t), float32(1) // weights of +1 and −1 next to the parent's +1
-			if parent[c] < 0 {
-				up, down = odds, t
-			}
-			s := float32(-1)
-			if float32(u*float32(up+down)) < up {
-				s = 1
-			}
+			s := drawChild(parent[c], m.newOdds[i*GroupSize+c], m.newCouplings[i], u)
+			m.newOdds[i*GroupSize+c] = 1                             // as it is between sweeps
 			change[c] = float32(newRoot*s) - float32(oldRoot*row[c]) // of √β s
 			row[c] = s
 		}
@@ -313,4 +312,17 @@ func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 			}
 		}
 	}
+}
+
+// drawChild draws a spin ±1, given its parent. odds are those of +1, given its children and the spins of other forests. t is 2^{βK} for the
+// coupling K to the parent. u is uniform in [0, 1).
+func drawChild(parent, odds, t, u float32) float32 {
+	up, down := float32(odds*t), float32(1) // weights of +1 and −1 next to a parent of +1
+	if parent < 0 {
+		up, down = odds, t
+	}
+	if float32(u*float32(up+down)) < up {
+		return 1
+	}
+	return -1
 }

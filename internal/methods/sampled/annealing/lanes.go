@@ -74,9 +74,10 @@ func newSpinModel(s *ising.Model, startOdds []float32) *spinModel {
 // of spin i, J[k] to spin To[k]; in the form, a spin is a row of eight numbers of 4 bytes, one for each chain.
 func newOrderedSpins(s *ising.Model, startOdds []float32, order []int) *spinModel {
 	l := &spinModel{
-		model: s, order: order, startOdds: append(slices.Clone(startOdds), make([]float32, GroupSize)...), startUp: make([]float64, s.N), n: s.N,
-		fields: make([]float32, s.N+GroupSize), neighbourEnds: make([]int32, s.N+1), neighbourOffsets: make([]int32, len(s.To)+1),
-		couplings: make([]float32, len(s.J)+1),
+		model: s, order: order, n: s.N, startUp: make([]float64, s.N),
+		startOdds: append(slices.Clone(startOdds), make([]float32, GroupSize)...), fields: make([]float32, s.N+GroupSize), // padded
+		// One more, so that the loops can point to the first entry if there is none.
+		neighbourEnds: make([]int32, s.N+1), neighbourOffsets: make([]int32, len(s.To)+1), couplings: make([]float32, len(s.J)+1),
 	}
 	for i, h := range s.H { // unit turns a field into log odds in powers of 2
 		l.fields[i] = float32(unit * h)
@@ -100,14 +101,14 @@ func reordered(x []float32, order []int) (y []float32) {
 
 // makeDenseRows divides the spins of a dense model into groups of eight. Each group has its couplings to all spins, r.couplings[j·8+c] for
 // spin j and the c-th of the group, and a list of the couplings from each of its spins to later ones of the group. In the model, couplings
-// first[i] ≤ k < first[i+1] are those of spin i, to spin to[k].
+// first[i] ≤ k < first[i+1] are those of spin i, to spin ends[k].
 func (l *spinModel) makeDenseRows() {
-	first, to := l.model.First, l.model.To
+	first, ends := l.model.First, l.model.To
 	for begin := 0; begin < l.n; begin += GroupSize {
 		r := eightSpins{count: min(GroupSize, l.n-begin), couplings: make([]float32, l.n*GroupSize)}
 		for i := begin; i < begin+r.count; i++ {
 			for k := first[i]; k < first[i+1]; k++ {
-				neighbour := int(to[k])
+				neighbour := int(ends[k])
 				r.couplings[neighbour*GroupSize+i-begin] = l.couplings[k]
 				isLater := neighbour > i && neighbour < begin+GroupSize
 				if isLater {
@@ -174,9 +175,9 @@ const renewalRungs = 256
 // maxFactors limits the factors, each at most 2, of a product in float32: the product is at most 2^96, and float32 ends at 2^128.
 const maxFactors = 96
 
-// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. If wantsEnd is true, it returns their last
-// states: end[i·8+c] is the value of index i in the c-th chain. It returns nil if the context ends.
-func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float64, wantsEnd bool) (end []uint8) {
+// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. With keepsStates it returns their last states
+// (lastStates). It returns nil if the context ends.
+func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float64, keepsStates bool) []uint8 {
 	// A sweep carries every spin from one rung to the next, which are given by their √β.
 	b := l.startChains(p.Seed, uint64(first))
 	oldRoot := float32(0)
@@ -203,17 +204,22 @@ func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float6
 	for c := range ln {
 		ln[c] += correction[c]
 	}
+	if !keepsStates {
+		return nil
+	}
+	return b.lastStates()
+}
 
-	// A spin of −1 is value 0, and one of +1 is value 1.
-	if wantsEnd {
-		end = make([]uint8, l.n*GroupSize)
-		for k, s := range b.spins[:l.n*GroupSize] {
-			if s > 0 {
-				end[l.order[k/GroupSize]*GroupSize+k%GroupSize] = 1
-			}
+// lastStates returns the present states: states[i·8+c] is the value of index i in the c-th chain. A spin of −1 is value 0, and one of +1 is
+// value 1.
+func (b *spinChains) lastStates() []uint8 {
+	states := make([]uint8, b.n*GroupSize)
+	for k, s := range b.spins[:b.n*GroupSize] { // by spin and chain; the index of a spin is in order
+		if s > 0 {
+			states[b.order[k/GroupSize]*GroupSize+k%GroupSize] = 1
 		}
 	}
-	return end
+	return states
 }
 
 // startChains returns chains first to first+7, each at a state that is drawn from the start distribution.
@@ -267,7 +273,7 @@ func (b *spinChains) reserveFactors(n int) {
 	for c := range GroupSize {
 		b.product[c] *= float64(b.newProduct[c]) / float64(b.oldProduct[c])
 		b.newProduct[c], b.oldProduct[c] = 1, 1
-		if b.product[c] < 1e-200 || b.product[c] > 1e200 {
+		if b.product[c] < 1e-200 || b.product[c] > 1e200 { // float64 ends at 1e±308, and a ratio is within 2^±96
 			b.gain[c] += 2 * math.Log2(b.product[c])
 			b.product[c] = 1
 		}
@@ -414,24 +420,11 @@ func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 			y := float32(a.new.root*field[c]) + float32(float32(a.new.beta*h)+start)
 			absX, absY := float32(math.Abs(float64(x))), float32(math.Abs(float64(y)))
 			b.gain[c] += float64(absY - absX)
-			oldFactor := 1 + exp2Minus(min(absX, 126))
-			ratio := exp2Minus(min(absY, 126)) // probability of the unlikely value over the likely one
+			oldFactor := 1 + exp2Minus(min(absX, 126)) // exp2Minus takes arguments up to 126
+			ratio := exp2Minus(min(absY, 126))
 			b.oldProduct[c] *= oldFactor
 			b.newProduct[c] *= 1 + ratio
-
-			// Draw the spin: the unlikely value has probability ratio/(1+ratio). A Metropolis step always leaves the unlikely value. It
-			// leaves the likely value, which had probability 1/oldFactor at the old rung, with probability ratio·oldFactor/(1+ratio): so
-			// the unlikely value gets probability ratio/(1+ratio), too. That needs the same likely value at both rungs (haveSameSign).
-			u *= 1 + ratio
-			isUnlikely := u < ratio
-			haveSameSign := math.Signbit(float64(x)) == math.Signbit(float64(y))
-			if a.step == Metropolis && haveSameSign {
-				isUnlikely = math.Signbit(float64(row[c])) == math.Signbit(float64(y)) && u < float32(ratio*oldFactor)
-			}
-			s := float32(math.Copysign(1, float64(y)))
-			if isUnlikely {
-				s = -s
-			}
+			s := stepSpin(row[c], x, y, oldFactor, ratio, u, a.step)
 			change[c] = float32(a.new.root*s) - float32(a.old.root*row[c])
 			row[c] = s
 		}
@@ -444,6 +437,28 @@ func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 			}
 		}
 	}
+}
+
+// stepSpin returns the spin ±1 after a step from the spin old. x and y are its log odds at the old rung and at the new one. ratio is the
+// probability of the unlikely value over that of the likely one at the new rung, and oldFactor is 1 plus that at the old rung. u is uniform
+// in [0, 1).
+//
+// The unlikely value has probability ratio/(1+ratio). A Metropolis step always leaves the unlikely value. It leaves the likely value, which
+// had probability 1/oldFactor at the old rung, with probability ratio·oldFactor/(1+ratio): so the unlikely value gets probability
+// ratio/(1+ratio), too. That needs the same likely value at the two rungs. If it differs, the step is one of the heat bath.
+func stepSpin(old, x, y, oldFactor, ratio, u float32, step Step) float32 {
+	u *= 1 + ratio
+	isUnlikely := u < ratio
+	haveSameSign := math.Signbit(float64(x)) == math.Signbit(float64(y))
+	if step == Metropolis && haveSameSign {
+		wasLikely := math.Signbit(float64(old)) == math.Signbit(float64(y))
+		isUnlikely = wasLikely && u < float32(ratio*oldFactor)
+	}
+	s := float32(math.Copysign(1, float64(y))) // the likely value
+	if isUnlikely {
+		return -s
+	}
+	return s
 }
 
 // computeFields computes the fields of eight spins from first on in all chains: fieldRows[k·8+c] for the k-th of them in chain c. The spins

@@ -26,9 +26,9 @@ func (p *Path) Starts() float64 { return float64(1 + p.Modes + len(p.ExtraStarts
 func (m *Model) ModesFlops() float64 { return modes.Work(m.expression) + m.StartFlops() }
 
 // CountModes returns the number of starts in addition to the path's first one and those given. It does not depend on the weight near them
-// or on p.CountModes. Errors: those of modes.Find, of the context and of newWalker. Cost: ModesFlops, once.
+// or on p.Modes. Errors: those of modes.Find, of the context and of newWalker. Cost: ModesFlops, once.
 func (m *Model) CountModes(ctx context.Context, p Path) (int, error) {
-	p.Modes = modes.MaxModes + 1
+	p.Modes = modes.MaxModes + 1 // all modes, and uniform draws
 	walkers, err := m.walkers(ctx, p)
 	return max(len(walkers)-1, 0), err
 }
@@ -165,8 +165,8 @@ func (m *Model) recordLnG(w *Weights, walkers []*walker) {
 	for c := range w.Ln {
 		for k := range walkers {
 			m.writeState(w, c, k, state)
-			for _, other := range walkers {
-				w.lnGs = append(w.lnGs, other.lnG(state))
+			for _, start := range walkers {
+				w.lnGs = append(w.lnGs, start.lnG(state))
 			}
 		}
 	}
@@ -175,14 +175,14 @@ func (m *Model) recordLnG(w *Weights, walkers []*walker) {
 // WithFirstStarts returns the log-weights of components, and the logarithms of their chains' contributions, as if there were only the
 // given number of starts: the first ones. The contribution of the chain from start k is w_k φ_k, where w_k is its weight and φ_k =
 // g_k/Σ_j g_j over these starts: g_j compares how likely start j is to draw the chain's last state (lnG).
-func (w *Weights) WithFirstStarts(starts int) (ln, each []float64) {
+func (w *Weights) WithFirstStarts(starts int) (ln, lnContributions []float64) {
 	allStarts := max(1, len(w.chainLn)/len(w.Ln))
 	if allStarts == 1 { // a component is one chain, and its contribution the whole weight
 		return w.Ln, w.Ln
 	}
-	ln, each = make([]float64, len(w.Ln)), make([]float64, starts*len(w.Ln))
+	ln, lnContributions = make([]float64, len(w.Ln)), make([]float64, starts*len(w.Ln))
 	for c := range ln {
-		chains := each[c*starts:][:starts]
+		chains := lnContributions[c*starts:][:starts]
 		for k := range chains {
 			chain := c*allStarts + k
 			lnGs := w.lnGs[chain*allStarts:][:starts]                   // ln g_j by start j, at the last state of the chain
@@ -190,5 +190,5 @@ func (w *Weights) WithFirstStarts(starts int) (ln, each []float64) {
 		}
 		ln[c] = floats.LnSum(chains)
 	}
-	return ln, each
+	return ln, lnContributions
 }

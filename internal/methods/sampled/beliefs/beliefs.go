@@ -88,24 +88,9 @@ func Propagate(ctx context.Context, e *sumproduct.Expression) (*bp.State, error)
 // that are drawn: a message is recomputed if one that it depends on changes by more than follow. If follow is 0, they stay as they are. The
 // error is that of the context. Cost: the tables' entries times their order, and some draws.
 func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow float64) (*Sampler, error) {
-	// Copy the messages of the tables to their indices, one after the other.
 	s := &Sampler{expression: e, tolerance: follow, incidences: make([][]incidence, len(e.Dims))}
-	for t, table := range e.Tables {
-		starts, strides := make([]int, len(table.Scope)), sumproduct.AxisStrides(e.Dims, table.Scope, table.Scope)
-		for k, i := range table.Scope {
-			s.incidences[i] = append(s.incidences[i], incidence{t, k})
-			starts[k] = len(s.messages)
-			s.messages = append(s.messages, state.ToVariable(t, k)...)
-		}
-		s.messageStarts, s.strides = append(s.messageStarts, starts), append(s.strides, strides)
-		s.maxArity = max(s.maxArity, len(table.Scope))
-		maxLn := 0.0
-		for _, x := range table.Data {
-			if x > 0 {
-				maxLn = max(maxLn, math.Abs(floats.Ln(x)))
-			}
-		}
-		s.maxLn = append(s.maxLn, maxLn) // shows which products may leave the range of float64 (conditional.mayUnderflow)
+	for t := range e.Tables {
+		s.addTable(t, state)
 	}
 
 	// Make the conditional distribution of every index, in the sequence of the draws.
@@ -122,6 +107,27 @@ func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow 
 	}
 	s.measureFlops()
 	return s, ctx.Err()
+}
+
+// addTable adds table t of the expression: its incidences with its indices, its messages to them, and its range.
+func (s *Sampler) addTable(t int, state *bp.State) {
+	table := &s.expression.Tables[t]
+	starts := make([]int, len(table.Scope))
+	for k, i := range table.Scope {
+		s.incidences[i] = append(s.incidences[i], incidence{t, k})
+		starts[k] = len(s.messages)
+		s.messages = append(s.messages, state.ToVariable(t, k)...)
+	}
+	s.messageStarts = append(s.messageStarts, starts)
+	s.strides = append(s.strides, sumproduct.AxisStrides(s.expression.Dims, table.Scope, table.Scope))
+	s.maxArity = max(s.maxArity, len(table.Scope))
+	maxLn := 0.0
+	for _, x := range table.Data {
+		if x > 0 {
+			maxLn = max(maxLn, math.Abs(floats.Ln(x)))
+		}
+	}
+	s.maxLn = append(s.maxLn, maxLn) // shows which products may leave the range of float64 (conditional.mayUnderflow)
 }
 
 // maxUpdates returns how many updates of messages belief propagation may do before the first draw.
@@ -146,7 +152,7 @@ func WorkDone(e *sumproduct.Expression, state *bp.State) float64 {
 // tableFlops returns the work of New, flops.
 func tableFlops(e *sumproduct.Expression) (work float64) {
 	for _, t := range e.Tables {
-		work += 10 * float64(len(t.Scope)*len(t.Scope)) * float64(len(t.Data))
+		work += 10 * float64(len(t.Scope)*len(t.Scope)) * float64(len(t.Data)) // 10 for an entry, an axis and an index: an estimate
 	}
 	return work
 }
@@ -188,10 +194,10 @@ func (s *Sampler) drawOrder() []int {
 		}
 		isPlaced[next.index] = true
 		order = append(order, next.index)
-		for _, in := range s.incidences[next.index] {
-			for _, j := range s.expression.Tables[in.table].Scope {
-				if !isPlaced[j] && strengths[in.table] > 0 {
-					score[j] += strengths[in.table]
+		for _, inc := range s.incidences[next.index] { // the tables of the index
+			for _, j := range s.expression.Tables[inc.table].Scope {
+				if !isPlaced[j] && strengths[inc.table] > 0 {
+					score[j] += strengths[inc.table]
 					heap.Push(q, queueEntry{score[j], j})
 				}
 			}
@@ -254,19 +260,19 @@ func (q *queue) Pop() any {
 func (s *Sampler) newConditional(state *bp.State, i int, position []int) conditional {
 	c := conditional{index: i, fixedProduct: slices.Repeat([]float64{1}, s.expression.Dims[i])}
 	lnRange := 0.0
-	for _, in := range s.incidences[i] {
-		scope := s.expression.Tables[in.table].Scope
+	for _, inc := range s.incidences[i] {
+		scope := s.expression.Tables[inc.table].Scope
 		isOpen := slices.ContainsFunc(scope, func(j int) bool { return position[j] > position[i] })
 		if !isOpen {
-			c.decided = append(c.decided, s.wholeTable(in))
-			lnRange += s.maxLn[in.table]
+			c.decided = append(c.decided, s.wholeTable(inc))
+			lnRange += s.maxLn[inc.table]
 			continue
 		}
 		if s.tolerance > 0 { // the message is computed again while values are drawn
-			c.following = append(c.following, s.messageStarts[in.table][in.k])
+			c.following = append(c.following, s.messageStarts[inc.table][inc.k])
 			continue
 		}
-		if t := s.sumLaterIndices(state, in, position); len(t.scope) > 0 {
+		if t := s.sumLaterIndices(state, inc, position); len(t.scope) > 0 {
 			c.open = append(c.open, t)
 		} else { // no index before i is in the table
 			multiply(c.fixedProduct, t.data)
@@ -279,12 +285,12 @@ func (s *Sampler) newConditional(state *bp.State, i int, position []int) conditi
 
 // wholeTable returns the table of an incidence, a table and the position k of an index in its scope. The data are those of the table. The
 // index of the incidence is the own index of the result, and all other indices are its scope.
-func (s *Sampler) wholeTable(in incidence) slicedTable {
-	t := s.expression.Tables[in.table]
-	sliced := slicedTable{data: t.Data, ownStride: s.strides[in.table][in.k]}
+func (s *Sampler) wholeTable(inc incidence) slicedTable {
+	t := s.expression.Tables[inc.table]
+	sliced := slicedTable{data: t.Data, ownStride: s.strides[inc.table][inc.k]}
 	for k, j := range t.Scope {
-		if k != in.k {
-			sliced.scope, sliced.strides = append(sliced.scope, j), append(sliced.strides, s.strides[in.table][k])
+		if k != inc.k {
+			sliced.scope, sliced.strides = append(sliced.scope, j), append(sliced.strides, s.strides[inc.table][k])
 		}
 	}
 	return sliced
@@ -293,23 +299,23 @@ func (s *Sampler) wholeTable(in incidence) slicedTable {
 // sumLaterIndices returns the table of an incidence with the indices summed out that are drawn after the incidence's index, weighted with
 // their messages to the table. Index i is drawn at position[i]. The result is divided by its largest entry unless that is 0. An incidence
 // is a table and the position k of an index in its scope.
-func (s *Sampler) sumLaterIndices(state *bp.State, in incidence, position []int) (sliced slicedTable) {
-	// Lay out the new table: the incidence's index first, with stride 1.
-	t := s.expression.Tables[in.table]
+func (s *Sampler) sumLaterIndices(state *bp.State, inc incidence, position []int) (sliced slicedTable) {
+	// Lay out the new table: the incidence's index with stride 1, then those drawn before it.
+	t := s.expression.Tables[inc.table]
 	sliced.ownStride = 1
-	size := s.expression.Dims[t.Scope[in.k]]   // of the new table
+	size := s.expression.Dims[t.Scope[inc.k]]  // of the new table
 	strides := make([]int, len(t.Scope))       // of the new table; 0 for summed indices
 	weights := make([][]float64, len(t.Scope)) // of summed indices
-	strides[in.k] = 1
+	strides[inc.k] = 1
 	for k := len(t.Scope) - 1; k >= 0; k-- {
 		switch j := t.Scope[k]; {
-		case k == in.k:
-		case position[j] < position[t.Scope[in.k]]:
+		case k == inc.k: // laid out already
+		case position[j] < position[t.Scope[inc.k]]:
 			sliced.scope, sliced.strides = append(sliced.scope, j), append(sliced.strides, size)
 			strides[k] = size
 			size *= s.expression.Dims[j]
 		default:
-			weights[k] = state.ToFactor(in.table, k)
+			weights[k] = state.ToFactor(inc.table, k)
 		}
 	}
 
@@ -346,7 +352,7 @@ const measuredDraws = 4
 func (s *Sampler) measureFlops() {
 	d, x := s.NewDrawer(policy.BeliefsDefence), make([]int, len(s.expression.Dims))
 	for c := range uint64(measuredDraws) {
-		d.Draw(rand.New(rand.NewPCG(c, 0x62656c)), x)
+		d.Draw(rand.New(rand.NewPCG(c, 0x62656c)), x) // "bel": a stream that nothing else has
 	}
 	s.flops = d.work / measuredDraws
 }

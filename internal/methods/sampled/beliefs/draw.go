@@ -112,10 +112,32 @@ const (
 // of the index is open if it also has an index that is drawn later, which was summed out with messages; otherwise it is decided. If no
 // value is possible, all values have the same probability: the weight of the state is 0 then. p is valid until the next call.
 func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float64) {
-	// Multiply the open tables. If messages follow the values drawn, messages stand for the open tables. No probability is below the floor,
-	// a share of the largest.
 	n := len(c.fixedProduct)
 	p = d.probabilities[:n]
+	d.writeOpen(p, c, x)
+	for v := range p {
+		p[v] = max(p[v], d.floor)
+	}
+	allowed := d.allowed[:n]
+	d.writeDecided(allowed, c, x)
+	multiply(p, allowed)
+
+	for _, q := range p {
+		total += q
+	}
+	if !(total > 0) { // no value is possible
+		for v := range p {
+			p[v] = 1
+		}
+		total = float64(n)
+	}
+	d.work += indexFlops + factorFlops*float64(n*(len(c.open)+len(c.decided)+len(c.following)+2))
+	return p, total
+}
+
+// writeOpen writes to p, by value of c's index, the product of its open tables, divided by the largest: of those that depend on no value,
+// of those that depend on values of x, and, if messages follow the values drawn, of the messages that stand for open tables.
+func (d *Drawer) writeOpen(p []float64, c *conditional, x []int) {
 	copy(p, c.fixedProduct)
 	for k := range c.open {
 		c.open[k].multiply(p, x)
@@ -131,39 +153,25 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 		}
 	}
 	rescale(p)
-	for v := range p {
-		p[v] = max(p[v], d.floor)
-	}
+}
 
-	// Multiply by the decided tables, whose other indices all have values.
-	allowed := d.allowed[:n]
-	if c.mayUnderflow {
-		d.writeAllowed(allowed, c, x)
-	} else {
-		for v := range allowed {
-			allowed[v] = 1
-		}
-		for k := range c.decided {
-			c.decided[k].multiply(allowed, x)
-			rescale(allowed)
-		}
-	}
+// writeDecided writes to p, by value of c's index, the product of its decided tables, whose other indices have their values in x, divided
+// by the largest.
+func (d *Drawer) writeDecided(p []float64, c *conditional, x []int) {
 	for k := range c.decided {
 		d.work += lookupFlops * float64(len(c.decided[k].scope))
 	}
-	multiply(p, allowed)
-
-	for _, q := range p {
-		total += q
+	if c.mayUnderflow {
+		d.writeAllowed(p, c, x)
+		return
 	}
-	if !(total > 0) {
-		for v := range p {
-			p[v] = 1
-		}
-		total = float64(n)
+	for v := range p {
+		p[v] = 1
 	}
-	d.work += indexFlops + factorFlops*float64(n*(len(c.open)+len(c.decided)+len(c.following)+2))
-	return p, total
+	for k := range c.decided {
+		c.decided[k].multiply(p, x)
+		rescale(p)
+	}
 }
 
 // rowStart returns the number of the entry for value 0 of the table's own index and the values x of the others. Entries for its further
@@ -231,7 +239,8 @@ func rescale(p []float64) {
 	}
 }
 
-// maxFollowing limits the messages that follow one value. Measured on 24 families, colourings most: see the decision on families.
+// maxFollowing limits the messages that are recomputed after one value. Measured on 24 families, colourings most: see the decision on
+// families.
 const maxFollowing = 200
 
 // followValue updates the messages after index i has been drawn: first those of its tables, then, breadth first, those that depend on a
@@ -244,16 +253,16 @@ func (d *Drawer) followValue(i int, x []int) {
 	const noTable = -1
 	d.enqueueMessages(i, noTable)
 	limit := max(len(d.pending), maxFollowing)
-	updated := 0
-	for ; updated < len(d.pending) && updated < limit; updated++ {
-		in := d.pending[updated]
-		d.isPending[s.messageStarts[in.table][in.k]] = false
-		if d.updateMessage(in, x) > s.tolerance {
-			d.enqueueMessages(s.expression.Tables[in.table].Scope[in.k], in.table)
+	updated := 0                                                   // number of messages
+	for ; updated < len(d.pending) && updated < limit; updated++ { // pending grows
+		inc := d.pending[updated]
+		d.isPending[s.messageStarts[inc.table][inc.k]] = false
+		if d.updateMessage(inc, x) > s.tolerance {
+			d.enqueueMessages(s.expression.Tables[inc.table].Scope[inc.k], inc.table)
 		}
 	}
-	for _, in := range d.pending[updated:] {
-		d.isPending[s.messageStarts[in.table][in.k]] = false
+	for _, inc := range d.pending[updated:] {
+		d.isPending[s.messageStarts[inc.table][inc.k]] = false
 	}
 }
 
@@ -261,51 +270,33 @@ func (d *Drawer) followValue(i int, x []int) {
 // is not drawn, unless the message is pending already. It leaves out the table source, whose message to i has caused this. An incidence is
 // a table and the position k of an index in its scope; as a message it is that of the table to the index.
 func (d *Drawer) enqueueMessages(i, source int) {
-	for _, in := range d.sampler.incidences[i] {
-		if in.table == source {
+	for _, inc := range d.sampler.incidences[i] {
+		if inc.table == source {
 			continue
 		}
-		for k, j := range d.sampler.expression.Tables[in.table].Scope {
-			if start := d.sampler.messageStarts[in.table][k]; k != in.k && !d.isDrawn[j] && !d.isPending[start] {
+		for k, j := range d.sampler.expression.Tables[inc.table].Scope {
+			if start := d.sampler.messageStarts[inc.table][k]; k != inc.k && !d.isDrawn[j] && !d.isPending[start] {
 				d.isPending[start] = true
-				d.pending = append(d.pending, incidence{in.table, k})
+				d.pending = append(d.pending, incidence{inc.table, k})
 			}
 		}
 	}
 }
 
-// updateMessage recomputes the message of a table to one of its indices, the in.k-th of its scope, and returns the largest change of an
+// updateMessage recomputes the message of a table to one of its indices, the inc.k-th of its scope, and returns the largest change of an
 // entry. The table's other indices have their values in x if they are drawn. All others are summed out, weighted with their messages to the
 // table.
-func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
-	// Find the summed indices with their weights. Drawn values select the offset of the first entry.
-	t := &d.sampler.expression.Tables[in.table]
-	strides := d.sampler.strides[in.table]
-	offset, combinations := 0, 1
-	d.summed = d.summed[:0]
-	buffer := d.weightBuffer
-	for k, j := range t.Scope {
-		switch {
-		case k == in.k: // the index that the message is to
-		case d.isDrawn[j]:
-			offset += strides[k] * x[j]
-		default:
-			n := d.sampler.expression.Dims[j]
-			d.writeProductTo(j, in.table, buffer[:n])
-			d.summed = append(d.summed, summedIndex{buffer[:n], strides[k], 0}) // weights, stride, first value
-			buffer = buffer[n:]
-			combinations *= n
-		}
-	}
-
-	// Add up the entries by value of the index.
-	n, ownStride := d.sampler.expression.Dims[t.Scope[in.k]], strides[in.k]
+func (d *Drawer) updateMessage(inc incidence, x []int) (change float64) {
+	// Add up the entries of the table by value of the index.
+	t := &d.sampler.expression.Tables[inc.table]
+	offset, combinations := d.collectSummed(inc, x)
+	n, ownStride := d.sampler.expression.Dims[t.Scope[inc.k]], d.sampler.strides[inc.table][inc.k]
 	sums := d.sums[:n]
 	clear(sums)
 	if len(d.summed) == 1 { // most tables have two indices
-		other := d.summed[0]
-		for b, w := range other.weights {
-			for a, entry := 0, offset+b*other.stride; a < n; a, entry = a+1, entry+ownStride {
+		summed := d.summed[0]
+		for b, w := range summed.weights {
+			for a, entry := 0, offset+b*summed.stride; a < n; a, entry = a+1, entry+ownStride {
 				sums[a] += w * t.Data[entry]
 			}
 		}
@@ -319,7 +310,7 @@ func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
 	d.work += messageFlops + entryFlops*float64(combinations*n*(1+len(d.summed)))
 
 	// Replace the message by the normalised sums.
-	message := d.messages[d.sampler.messageStarts[in.table][in.k]:][:n]
+	message := d.messages[d.sampler.messageStarts[inc.table][inc.k]:][:n]
 	for a := range message {
 		v := 1 / float64(n) // if the messages leave no value possible
 		if total > 0 {
@@ -329,6 +320,30 @@ func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
 		message[a] = v
 	}
 	return change
+}
+
+// collectSummed sets d.summed to the indices of a table that are summed out for its message to the inc.k-th of its scope, with their
+// weights: all others that are not drawn. offset is the table's entry at the drawn values, which x has, and 0 for all other indices.
+// combinations is the number of combinations of values of the summed indices.
+func (d *Drawer) collectSummed(inc incidence, x []int) (offset, combinations int) {
+	strides := d.sampler.strides[inc.table]
+	combinations = 1
+	d.summed = d.summed[:0]
+	buffer := d.weightBuffer
+	for k, j := range d.sampler.expression.Tables[inc.table].Scope {
+		switch {
+		case k == inc.k: // the index that the message is to
+		case d.isDrawn[j]:
+			offset += strides[k] * x[j]
+		default:
+			n := d.sampler.expression.Dims[j]
+			d.writeProductTo(j, inc.table, buffer[:n])
+			d.summed = append(d.summed, summedIndex{weights: buffer[:n], stride: strides[k]})
+			buffer = buffer[n:]
+			combinations *= n
+		}
+	}
+	return offset, combinations
 }
 
 // sumOut adds to sums[a] the entries of a table for value a of the index that remains, over all values of the indices in d.summed, with
@@ -365,9 +380,9 @@ func (d *Drawer) writeProductTo(i, except int, product []float64) {
 	for v := range product {
 		product[v] = 1
 	}
-	for n, in := range d.sampler.incidences[i] {
-		if in.table != except {
-			multiply(product, d.messages[d.sampler.messageStarts[in.table][in.k]:])
+	for n, inc := range d.sampler.incidences[i] {
+		if inc.table != except {
+			multiply(product, d.messages[d.sampler.messageStarts[inc.table][inc.k]:])
 			d.work += factorFlops * float64(len(product))
 		}
 		if n%8 == 7 { // before the product leaves the range of float64

@@ -16,8 +16,8 @@ import (
 // of all products have more than maxWork indices together. Cost: that number, and the number of indices times the size of the cut-set.
 // Source: Bidyuk and Dechter, On finding minimal w-cutset problem, 2004.
 func Choose(h contractionorder.Hypergraph, order []int, entries float64, maxWork int) (newOrder []int, rest int, ok bool) {
-	var scopes [][]int // the indices of every product
-	remaining := maxWork
+	var scopes [][]int   // the indices of every product
+	remaining := maxWork // indices of scopes
 	// The walk visits the steps of the order, until the function returns false. Its error is that of a context, which does not end here.
 	_ = contractionorder.WalkPlainly(context.Background(), h, order, func(s *contractionorder.Step) bool {
 		scopes = append(scopes, slices.Concat(s.Sum, s.Out))
@@ -47,46 +47,60 @@ func Choose(h contractionorder.Hypergraph, order []int, entries float64, maxWork
 // in them, and afterwards ln of the entries of no product exceeds the limit. The next index to cut is always the one in most products that
 // are too large.
 func chooseCut(h contractionorder.Hypergraph, scopes [][]int, limit float64) (isCut []bool) {
-	lnEntries := make([]float64, len(scopes)) // by product
-	products := make([][]int, len(h.Dims))    // by index: those that have it
-	largeCount := make([]int, len(h.Dims))    // by index: number of its products that are too large
+	c := &cutChoice{
+		dims: h.Dims, scopes: scopes, limit: limit, lnEntries: make([]float64, len(scopes)),
+		products: make([][]int, len(h.Dims)), largeCount: make([]int, len(h.Dims)), isCut: make([]bool, len(h.Dims)),
+	}
 	for k, scope := range scopes {
 		for _, i := range scope {
-			products[i] = append(products[i], k)
-			lnEntries[k] += math.Log(float64(h.Dims[i]))
+			c.products[i] = append(c.products[i], k)
+			c.lnEntries[k] += math.Log(float64(h.Dims[i]))
 		}
-		if lnEntries[k] > limit {
+		if c.lnEntries[k] > limit {
 			for _, i := range scope {
-				largeCount[i]++
+				c.largeCount[i]++
 			}
 		}
 	}
-
-	isCut = make([]bool, len(h.Dims))
-	for {
+	for len(c.largeCount) > 0 {
 		next := 0 // the index in most products that are too large
-		for i := range largeCount {
-			if largeCount[i] > largeCount[next] {
+		for i := range c.largeCount {
+			if c.largeCount[i] > c.largeCount[next] {
 				next = i
 			}
 		}
-		if len(largeCount) == 0 || largeCount[next] == 0 {
-			return isCut
+		if c.largeCount[next] == 0 { // no product is too large
+			break
 		}
+		c.cut(next)
+	}
+	return c.isCut
+}
 
-		// Cut it. A product that is no longer too large does not count for its other indices.
-		isCut[next] = true
-		for _, k := range products[next] {
-			wasTooLarge := lnEntries[k] > limit
-			lnEntries[k] -= math.Log(float64(h.Dims[next]))
-			if wasTooLarge && lnEntries[k] <= limit {
-				for _, i := range scopes[k] {
-					if !isCut[i] {
-						largeCount[i]--
-					}
+// cutChoice is the cut-set so far, and what it leaves of the products.
+type cutChoice struct {
+	dims       []int
+	scopes     [][]int // by product
+	limit      float64
+	lnEntries  []float64 // by product, without the indices that are cut
+	products   [][]int   // by index: those that have it
+	largeCount []int     // by index: number of its products whose lnEntries are above the limit; 0 if it is cut
+	isCut      []bool
+}
+
+// cut adds an index to the cut-set. A product that is not too large any more does not count for its other indices.
+func (c *cutChoice) cut(index int) {
+	c.isCut[index] = true
+	for _, k := range c.products[index] {
+		wasTooLarge := c.lnEntries[k] > c.limit
+		c.lnEntries[k] -= math.Log(float64(c.dims[index]))
+		if wasTooLarge && c.lnEntries[k] <= c.limit {
+			for _, i := range c.scopes[k] {
+				if !c.isCut[i] {
+					c.largeCount[i]--
 				}
 			}
 		}
-		largeCount[next] = 0 // an index that is cut is not chosen again
 	}
+	c.largeCount[index] = 0 // it is not chosen again
 }

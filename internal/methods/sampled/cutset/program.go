@@ -79,15 +79,8 @@ type message struct {
 // input for an order that does not have every index once.
 func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 	var c Cost
-	isInOrder := make([]bool, len(h.Dims))
-	for _, i := range order {
-		if i < 0 || i >= len(isInOrder) || isInOrder[i] {
-			return c, fault.New(fault.BadInput, "cutset: the order has index %d of %d twice or out of range", i, len(isInOrder))
-		}
-		isInOrder[i] = true
-	}
-	if len(order) != len(isInOrder) || rest < 0 || rest > len(order) {
-		return c, fault.New(fault.BadInput, "cutset: %d of %d indices are summed out, of %d altogether", rest, len(order), len(isInOrder))
+	if err := checkOrder(h, order, rest); err != nil {
+		return c, err
 	}
 
 	// The program has a copy of every table.
@@ -119,6 +112,21 @@ func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 	c.Each += 32*blockEntries + 8*float64(len(h.Edges)) // scratch for blocks, and a place in each table
 	c.Flops += 10 * float64(len(h.Edges))               // to find the place
 	return c, nil
+}
+
+// checkOrder returns an error unless an order has every index once, and rest is a number of its indices.
+func checkOrder(h contractionorder.Hypergraph, order []int, rest int) error {
+	isInOrder := make([]bool, len(h.Dims))
+	for _, i := range order {
+		if i < 0 || i >= len(isInOrder) || isInOrder[i] {
+			return fault.New(fault.BadInput, "cutset: the order has index %d of %d twice or out of range", i, len(isInOrder))
+		}
+		isInOrder[i] = true
+	}
+	if len(order) != len(isInOrder) || rest < 0 || rest > len(order) {
+		return fault.New(fault.BadInput, "cutset: %d of %d indices are summed out, of %d altogether", rest, len(order), len(isInOrder))
+	}
+	return nil
 }
 
 // planSteps returns the steps that sum out the first rest indices of an order. The others are the cut-set. isCommon[k] is true if the
@@ -160,35 +168,47 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 		return nil, err
 	}
 
-	// Lay out the tables and the steps.
 	p := &Program{expression: e, lnConstant: e.Scale.LogAbs(), isCut: make([]bool, len(e.Dims)), maxInner: 1, memory: memory, cost: cost}
 	for _, i := range order[rest:] {
 		p.isCut[i] = true
 	}
 	p.addTables(order[:rest])
+	p.addSteps(h, order, rest)
+	if err := p.computeCommonMessages(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// addSteps lays out the steps that sum out the first rest indices of an order.
+func (p *Program) addSteps(h contractionorder.Hypergraph, order []int, rest int) {
 	const acrossDropped = false // blocks run over the axes of the message
-	stride := make([]int, len(e.Dims))
-	scopes := slices.Clone(h.Edges)
+	stride := make([]int, len(h.Dims))
+	scopes := slices.Clone(h.Edges) // of the tables, then of the messages
 	steps, isCommon := planSteps(h, order, rest)
 	for k, s := range steps {
-		kernel := buckets.NewKernel(e.Dims, &s, scopes, acrossDropped, stride)
+		kernel := buckets.NewKernel(h.Dims, &s, scopes, acrossDropped, stride)
 		isLast := len(s.Out) == 0 // the message is a number
 		p.steps = append(p.steps, step{kernel, s.Drop[0], isCommon[k], isLast})
 		p.maxInner = max(p.maxInner, kernel.Inner)
 		scopes = append(scopes, s.Out)
 	}
+}
 
+// computeCommonMessages computes the messages that are the same in all slices. A message whose products may leave the range of float64 is
+// left out: slices sum them with logarithms.
+func (p *Program) computeCommonMessages(ctx context.Context) error {
 	p.commonMessages = make([]message, len(p.steps))
 	space := p.NewSpace()
 	for k := range p.steps {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		if p.steps[k].isCommon && space.computeMessage(k) { // false: the products are summed with logarithms, in each slice
+		if p.steps[k].isCommon && space.computeMessage(k) {
 			p.commonMessages[k] = space.messages[k]
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // addTables adds the tables of the expression. It divides the summed indices into p.eliminated, which steps sum out, and p.free, whose
@@ -225,20 +245,20 @@ func (p *Program) Goroutines() int {
 // addTable adds a table of the expression, divided by its largest entry, and adds the logarithm of that entry to the constant.
 func (p *Program) addTable(t *sumproduct.Table) {
 	largest := slices.Max(t.Data)
-	added := table{data: make([]float64, len(t.Data)), divisor: largest, least: 1}
+	result := table{data: make([]float64, len(t.Data)), divisor: largest, least: 1}
 	p.lnConstant += floats.Ln(largest)
 	for k, x := range t.Data {
 		if x > 0 {
-			added.data[k] = x / largest
-			added.least = min(added.least, added.data[k])
+			result.data[k] = x / largest
+			result.least = min(result.least, result.data[k])
 		}
 	}
 	stride := 1
 	for k := len(t.Scope) - 1; k >= 0; k-- {
 		if i := t.Scope[k]; p.isCut[i] {
-			added.scope, added.stride = append(added.scope, i), append(added.stride, stride)
+			result.scope, result.stride = append(result.scope, i), append(result.stride, stride)
 		}
 		stride *= p.expression.Dims[t.Scope[k]]
 	}
-	p.tables = append(p.tables, added)
+	p.tables = append(p.tables, result)
 }

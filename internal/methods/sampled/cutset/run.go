@@ -52,13 +52,13 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 		return ln, nil
 	}
 	for k := range p.steps {
-		if p.steps[k].Outer > 1 && ctx.Err() != nil {
+		if p.steps[k].Outer > 1 && ctx.Err() != nil { // a step of several blocks is a large one
 			return 0, ctx.Err()
 		}
 		if p.commonMessages[k].data != nil { // the same in all slices, computed by New
 			s.messages[k] = p.commonMessages[k]
 			s.tables[len(p.tables)+k] = p.commonMessages[k].data
-		} else if !s.computeMessage(k) {
+		} else if !s.computeMessage(k) { // products may leave the range of float64
 			return s.sumByBuckets(ctx, r, x, shares)
 		}
 		if s.messages[k].divisor == 0 { // all entries are 0, and so is the sum
@@ -66,22 +66,26 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 		}
 		ln += floats.Ln(s.messages[k].divisor) // a message is divided by its largest entry
 	}
-
-	// Cut indices have one value; the values of free ones, which are in no table, have equal shares.
 	if shares != nil {
-		for i := range x {
-			if p.isCut[i] {
-				shares[i][x[i]] = 1
-			}
-		}
-		for _, i := range p.free {
-			for a := range shares[i] {
-				shares[i][a] = 1 / float64(len(shares[i]))
-			}
-		}
-		s.addEliminatedShares(shares)
+		s.addShares(x, shares)
 	}
 	return ln, nil
+}
+
+// addShares adds the shares of the values in the sum of the slice. A cut index has one value. The values of a free index, which is in no
+// table, have equal shares.
+func (s *Space) addShares(x []int, shares [][]float64) {
+	for i := range x {
+		if s.program.isCut[i] {
+			shares[i][x[i]] = 1
+		}
+	}
+	for _, i := range s.program.free {
+		for a := range shares[i] {
+			shares[i][a] = 1 / float64(len(shares[i]))
+		}
+	}
+	s.addEliminatedShares(shares)
 }
 
 // selectSlice lets the tables begin at their first entry with the values of x at the cut-set's indices. It returns ln of the product of the
@@ -140,12 +144,18 @@ func (s *Space) computeMessage(k int) bool {
 		}
 	}
 
-	m.divisor, m.least = 0, 1 // the largest entry, and the least one above 0 after the division
+	m.normalise()
+	return true
+}
+
+// normalise divides the entries by the largest one, unless that is 0, and sets divisor and least.
+func (m *message) normalise() {
+	m.divisor, m.least = 0, 1
 	for _, x := range m.data {
 		m.divisor = max(m.divisor, x)
 	}
 	if m.divisor == 0 {
-		return true
+		return
 	}
 	for j, x := range m.data {
 		if x > 0 {
@@ -153,7 +163,6 @@ func (s *Space) computeMessage(k int) bool {
 			m.data[j], m.least = x, min(m.least, x)
 		}
 	}
-	return true
 }
 
 // smallestEntry returns the smallest entry above 0 of table t. Tables are those of the expression, then the messages of the steps.
@@ -184,29 +193,36 @@ func (s *Space) addEliminatedShares(shares [][]float64) {
 		// to the entries of earlier messages that they are made of.
 		product := s.product[:st.Inner]
 		for o := range st.Outer {
-			rowRatios := ratios[o*st.Inner : (o+1)*st.Inner]
+			blockRatios := ratios[o*st.Inner : (o+1)*st.Inner]
 			for a := range st.Drops {
-				if !st.Product(s.tables, o, a, noLogs, product) {
+				if !st.Product(s.tables, o, a, noLogs, product) { // all products of the block are 0
 					continue
 				}
 				sum := 0.0
-				for j, x := range rowRatios {
-					product[j] *= x
+				for j, x := range blockRatios {
+					product[j] *= x // now the share of the product
 					sum += product[j]
 				}
 				shares[st.index][a] += sum
-				for t := range st.In {
-					in := &st.In[t]
-					if in.Table < len(p.tables) { // a table of the expression, no message
-						continue
-					}
-					// Block o at value a begins at this offset in the earlier message; in.Inner has the offsets within a block.
-					inShares := s.shares[in.Table-len(p.tables)][in.Outer[o]+in.Drop[a]:]
-					for j, entry := range in.Inner {
-						inShares[entry] += product[j]
-					}
-				}
+				s.passShares(st, o, a, product)
 			}
+		}
+	}
+}
+
+// passShares adds the shares of the products of a step, in block o at value a of the summed index, to the entries of the earlier messages
+// that the products are made of.
+func (s *Space) passShares(st *step, o, a int, productShares []float64) {
+	tables := len(s.program.tables)
+	for t := range st.In {
+		operand := &st.In[t]
+		if operand.Table < tables { // a table of the expression, no message
+			continue
+		}
+		// Block o at value a begins at this offset in the earlier message; in.Inner has the offsets within a block.
+		inShares := s.shares[operand.Table-tables][operand.Outer[o]+operand.Drop[a]:]
+		for j, entry := range operand.Inner {
+			inShares[entry] += productShares[j]
 		}
 	}
 }

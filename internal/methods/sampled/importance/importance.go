@@ -34,13 +34,14 @@ type Proposal struct {
 	firstDrawn int
 }
 
-// stateDrawer draws states of a known density: that of a sweep, of messages, or of a mixture. Both methods return its logarithm.
+// stateDrawer draws states of a known density: that of a sweep, of messages, or of a mixture. Its methods return the logarithm of the
+// density.
 type stateDrawer interface {
 	Draw(r *rand.Rand, x []int) (ln float64)
 	LnDensity(x []int) (ln float64)
 }
 
-// New returns a mixture of mini-buckets and of the states of a sweep, both for expression e. The mini-buckets have the given share, above 0
+// New returns a mixture of mini-buckets and of the states of a sweep, for expression e. The mini-buckets have the given share, above 0
 // and at most 1. If sweep is nil, there are only mini-buckets. Errors: bad input for another share; unsupported if an index has more than
 // 65,536 values.
 func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *sweeps.Sampler, share float64) (*Proposal, error) {
@@ -103,8 +104,8 @@ type Weights struct {
 	// Ln are ln w of every draw in sequence, −Inf for 0. The mean of w estimates Z.
 	Ln []float64
 	// Top is the largest of Ln. Share[i][a] is Σ e^{Ln−Top} over the draws with value a of index i, and Squares[i][a] is Σ e^{2(Ln−Top)}.
-	// Both are nil if they were not asked for. A slice has several values of an index: each term is multiplied by the value's share in the
-	// slice, so that Squares overstates the variation.
+	// They are nil if marginals were not asked for. A slice has several values of an index: each term is multiplied by the value's share in
+	// the slice, so that Squares overstates the variation.
 	Top            float64
 	Share, Squares [][]float64
 }
@@ -147,16 +148,9 @@ func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads
 		return nil, err
 	}
 
-	// No weight exceeds the bound.
-	lnBound := p.LnLargestWeight()
-	for c, l := range w.Ln {
-		if math.IsNaN(l) || l > lnBound+roundingAllowance*(1+math.Abs(lnBound)) {
-			return nil, fault.New(fault.Internal, "importance: draw %d weighs e^%v, at most e^%v is possible", from+int64(c), l, lnBound)
-		}
-		w.Ln[c] = min(l, lnBound)
-		w.Top = max(w.Top, w.Ln[c])
+	if err := w.cutToBound(p.LnLargestWeight(), from); err != nil {
+		return nil, err
 	}
-
 	switch {
 	case marginals && p.program != nil:
 		w.Share, w.Squares = run.sums.total.share, run.sums.total.squares
@@ -164,6 +158,19 @@ func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads
 		w.addShares(p.expression.Dims, run.states)
 	}
 	return w, nil
+}
+
+// cutToBound cuts the weights that rounding has lifted above the bound, and sets Top. The error is internal if a weight is above the bound
+// by more. from is the number of the first draw.
+func (w *Weights) cutToBound(lnBound float64, from int64) error {
+	for c, l := range w.Ln {
+		if math.IsNaN(l) || l > lnBound+roundingAllowance*(1+math.Abs(lnBound)) {
+			return fault.New(fault.Internal, "importance: draw %d weighs e^%v, at most e^%v is possible", from+int64(c), l, lnBound)
+		}
+		w.Ln[c] = min(l, lnBound)
+		w.Top = max(w.Top, w.Ln[c])
+	}
+	return nil
 }
 
 // run has the results of a Run. Blocks of draws write to different parts of it.
@@ -235,27 +242,40 @@ func (p *Proposal) LnWeights(ctx context.Context, states [][]int) ([]float64, er
 			return nil, err
 		}
 		copy(s.state, state)
-		ln[c] = math.Inf(-1)
-		if p.program == nil && math.IsInf(p.bound.LnProduct(s.state, p.expression), -1) {
-			continue // ψ is 0, and the densities need not be defined
+		var err error
+		if p.program != nil {
+			ln[c], err = p.lnSliceWeight(ctx, rand.New(rand.NewPCG(uint64(c), 0)), s)
+		} else {
+			ln[c] = p.lnStateWeight(s)
 		}
-		switch {
-		case p.program != nil:
-			lnDensity := p.bound.LnDensityLast(s.state, p.firstDrawn)
-			lnSlice, err := s.space.LnSlice(ctx, rand.New(rand.NewPCG(uint64(c), 0)), s.state, nil) // nil: no shares are wanted
-			if err != nil {
-				return nil, err
-			}
-			if !math.IsInf(lnSlice, -1) {
-				ln[c] = lnSlice - lnDensity
-			}
-		case p.newDrawer != nil:
-			ln[c] = p.lnWeight(s.state, s.drawer.LnDensity(s.state), p.bound.LnDensity(s.state))
-		default:
-			ln[c] = p.bound.LnProduct(s.state, p.expression) - p.bound.LnDensity(s.state)
+		if err != nil {
+			return nil, err
 		}
 	}
 	return ln, nil
+}
+
+// lnSliceWeight returns ln of the weight of the slice that contains the state s.state: its sum over the density of its drawn values. r is
+// not used, since no shares are wanted.
+func (p *Proposal) lnSliceWeight(ctx context.Context, r *rand.Rand, s *scratch) (float64, error) {
+	lnDensity := p.bound.LnDensityLast(s.state, p.firstDrawn)
+	lnSlice, err := s.space.LnSlice(ctx, r, s.state, nil) // nil: no shares
+	if err != nil || math.IsInf(lnSlice, -1) {            // a slice whose sum is 0 has weight 0
+		return math.Inf(-1), err
+	}
+	return lnSlice - lnDensity, nil
+}
+
+// lnStateWeight returns ln of the weight ψ/q of the state s.state. If ψ is 0, the densities need not be defined.
+func (p *Proposal) lnStateWeight(s *scratch) float64 {
+	lnProduct := p.bound.LnProduct(s.state, p.expression)
+	switch {
+	case math.IsInf(lnProduct, -1):
+		return lnProduct
+	case p.newDrawer != nil:
+		return p.lnWeight(s.state, s.drawer.LnDensity(s.state), p.bound.LnDensity(s.state))
+	}
+	return lnProduct - p.bound.LnDensity(s.state) // only mini-buckets
 }
 
 // scratch is the memory of a goroutine.
@@ -266,7 +286,8 @@ type scratch struct {
 	shares [][]float64   // by index and value: share in a slice; nil if they are not asked for
 }
 
-// newScratch returns the memory that a goroutine draws with.
+// newScratch returns the memory that a goroutine draws with: a state, and what the kind of draws needs. Slices have shares if marginals are
+// wanted.
 func (p *Proposal) newScratch(marginals bool) *scratch {
 	s := &scratch{state: make([]int, len(p.expression.Dims))}
 	if p.newDrawer != nil {
@@ -285,7 +306,7 @@ func (p *Proposal) newScratch(marginals bool) *scratch {
 }
 
 // drawWeight draws a state x and returns ln of its weight. The state is from mini-buckets with probability p.share, and from drawer
-// otherwise; its weight is the same in both cases. If drawer is nil, all states are from mini-buckets.
+// otherwise; its weight is the same in either case. If drawer is nil, all states are from mini-buckets.
 func (p *Proposal) drawWeight(r *rand.Rand, drawer stateDrawer, x []int) float64 {
 	if drawer == nil {
 		return p.bound.Draw(r, x, p.expression)
@@ -302,7 +323,7 @@ func (p *Proposal) drawWeight(r *rand.Rand, drawer stateDrawer, x []int) float64
 }
 
 // lnWeight returns ln ψ/q of state x for the mixture q = (1−ε) q_drawer + ε q_buckets, with ε = p.share. lnDrawer and lnBuckets are the
-// logarithms of both densities at x.
+// logarithms of the two densities at x.
 func (p *Proposal) lnWeight(x []int, lnDrawer, lnBuckets float64) float64 {
 	lnProduct := p.bound.LnProduct(x, p.expression) // ln ψ
 	if math.IsInf(lnProduct, -1) {

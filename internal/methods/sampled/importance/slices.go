@@ -66,17 +66,17 @@ func (t *shareSums) add(ln float64, shares [][]float64) {
 	}
 }
 
-// merge adds the sums over other slices, scaled to the top of t.
-func (t *shareSums) merge(other *shareSums) {
-	if math.IsInf(other.top, -1) {
+// merge adds the sums over further slices, scaled to the top of t.
+func (t *shareSums) merge(further *shareSums) {
+	if math.IsInf(further.top, -1) { // all weights are 0
 		return
 	}
-	t.raiseTop(other.top)
-	w := math.Exp(other.top - t.top)
-	for i, row := range other.share {
+	t.raiseTop(further.top)
+	w := math.Exp(further.top - t.top)
+	for i, row := range further.share {
 		for a, x := range row {
 			t.share[i][a] += w * x
-			t.squares[i][a] += w * w * other.squares[i][a]
+			t.squares[i][a] += w * w * further.squares[i][a]
 		}
 	}
 }

@@ -26,20 +26,9 @@ type countDensity struct {
 // the centre. A count whose probability under R is below leastCountProbability gets probability 0, and its share goes to the others. If no
 // count remains, S is 1.
 func newCountDensity(centre []int, away, wanted []float64) *countDensity {
-	// Compute the probabilities of counts under R, from the last index to the first (Poisson's binomial recursion).
 	n := len(away)
-	c := &countDensity{centre: centre, awayProbability: away, suffixCounts: make([][]float64, n+1)}
+	c := &countDensity{centre: centre, awayProbability: away, suffixCounts: suffixCountsOf(away)}
 	c.probability, c.lnS = make([]float64, n+1), make([]float64, n+1)
-	c.suffixCounts[n] = []float64{1}
-	for i := n - 1; i >= 0; i-- {
-		later := c.suffixCounts[i+1]
-		row := make([]float64, len(later)+1)
-		for k, p := range later {
-			row[k] += (1 - away[i]) * p
-			row[k+1] += away[i] * p
-		}
-		c.suffixCounts[i] = row
-	}
 
 	// S is the wanted probability of a count over that under R.
 	independent := c.suffixCounts[0]
@@ -60,6 +49,24 @@ func newCountDensity(centre []int, away, wanted []float64) *countDensity {
 		}
 	}
 	return c
+}
+
+// suffixCountsOf returns the distributions of counts of independent indices, from the last index to the first (Poisson's binomial
+// recursion): suffixCounts[i][k] is the probability that k of the indices from i on are away, if index i is with probability away[i].
+func suffixCountsOf(away []float64) (suffixCounts [][]float64) {
+	n := len(away)
+	suffixCounts = make([][]float64, n+1)
+	suffixCounts[n] = []float64{1}
+	for i := n - 1; i >= 0; i-- {
+		later := suffixCounts[i+1]
+		row := make([]float64, len(later)+1)
+		for k, p := range later {
+			row[k] += (1 - away[i]) * p
+			row[k+1] += away[i] * p
+		}
+		suffixCounts[i] = row
+	}
+	return suffixCounts
 }
 
 // countAway returns the number of indices of a state that are not at the centre.

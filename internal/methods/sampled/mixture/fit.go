@@ -46,7 +46,8 @@ func Fit(ctx context.Context, dims []int, states [][]int, weights []float64, o O
 	f := &fitter{dims: dims, states: states, weights: weights, effectiveStates: effectiveNumber(weights)}
 	isCounted := o.Counted && len(dims) <= MaxCountedIndices
 	m := &Mixture{Components: make([]Component, min(o.Components, MaxComponents))}
-	shares := f.divideStates(len(m.Components), rand.New(rand.NewPCG(o.Seed, 0x6d6978)))
+	const stream = 0x6d6978 // "mix": random numbers that nothing else with this seed has
+	shares := f.divideStates(len(m.Components), rand.New(rand.NewPCG(o.Seed, stream)))
 	for k := range m.Components {
 		if isCounted {
 			m.Components[k].Centre = f.findCentre(shares[k])
@@ -215,12 +216,12 @@ func (f *fitter) maximise(c *Component, share []float64) {
 func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]float64, total, pseudoWeight float64) {
 	n := len(f.dims)
 	away := make([]float64, n) // by index: probability under R that it is not at the centre
+	begin := c.Values
+	if begin == nil { // the first round
+		begin = marginals
+	}
 	for i, a := range c.Centre {
-		if c.Values == nil { // the first round
-			away[i] = 1 - marginals[i][a]
-		} else {
-			away[i] = 1 - c.Values[i][a]
-		}
+		away[i] = 1 - begin[i][a]
 	}
 	countWeights := make([]float64, n+1) // weight of the states by count
 	for j, x := range f.states {
@@ -232,17 +233,13 @@ func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]flo
 		return smoothCounts(countWeights, newCountDensity(c.Centre, away, countWeights).suffixCounts[0], total, pseudoWeight)
 	}
 
-	// Scale the odds of away by a power of a ratio: the odds that are wanted over those that the component has. Limits keep odds finite.
 	for range balanceSteps {
 		c.Counts = smoothed()
-		present := newCountDensity(c.Centre, away, c.Counts).awayMarginals()
+		componentAway := newCountDensity(c.Centre, away, c.Counts).awayMarginals()
 		for i, a := range c.Centre {
-			if f.dims[i] == 1 {
-				continue
+			if f.dims[i] > 1 {
+				away[i] = balance(away[i], 1-marginals[i][a], componentAway[i])
 			}
-			wanted, current := 1-marginals[i][a], min(max(present[i], 1e-12), 1-1e-12)
-			odds := away[i] / (1 - away[i]) * math.Pow(wanted/(1-wanted)*(1-current)/current, balanceExponent)
-			away[i] = min(max(odds/(1+odds), 1e-9), 1-1e-9)
 		}
 	}
 
@@ -259,6 +256,14 @@ func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]flo
 		marginals[i][a] = 1 - away[i]
 	}
 	c.Values = marginals
+}
+
+// balance returns a probability whose odds are those of p times a power of a ratio: the odds of target over those of current. So the
+// probability that a component gives moves from current towards target. Limits keep odds finite.
+func balance(p, target, current float64) float64 {
+	current = min(max(current, 1e-12), 1-1e-12)
+	odds := p / (1 - p) * math.Pow(target/(1-target)*(1-current)/current, balanceExponent)
+	return min(max(odds/(1+odds), 1e-9), 1-1e-9)
 }
 
 // smoothCounts returns the distribution of the counts with the given weights, mixed with the distribution that independent indices have.

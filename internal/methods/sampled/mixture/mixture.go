@@ -27,7 +27,7 @@ const MaxCountedIndices = 256
 type Component struct {
 	Weight float64     `msgpack:"weight"`
 	Values [][]float64 `msgpack:"values"` // r by index: probabilities of the values
-	// Counts[k] is the probability that k indices are not at the centre, Centre the values of the centre. Both are nil for a component of
+	// Counts[k] is the probability that k indices are not at the centre, Centre the values of the centre. They are nil for a component of
 	// rank one.
 	Counts []float64 `msgpack:"counts,omitempty"`
 	Centre []int     `msgpack:"centre,omitempty"`
@@ -66,7 +66,7 @@ func (m *Mixture) ParameterCount() (n int) {
 // Flops returns the time of a draw with its density in flops, at 3e9 a second.
 func (m *Mixture) Flops() float64 {
 	indices := float64(len(m.Components[0].Values))
-	return 60 * (indices + 1) * float64(len(m.Components)+4)
+	return 60 * (indices + 1) * float64(len(m.Components)+4) // estimates: 60 for an index, and the draw as 4 densities
 }
 
 // Sampler draws from a mixture. It does not change and may be used by several goroutines.
@@ -109,35 +109,42 @@ func isNearOne(total float64) bool { return math.Abs(total-1) <= 1e-9 }
 // newComponent checks a component and computes the logarithms of its probabilities, and the recursion of its counts if it has counts.
 // Errors: those of New.
 func newComponent(c *Component, dims []int) (component, error) {
-	out := component{weight: c.Weight, values: c.Values, lnWeight: math.Log(c.Weight), lnValues: make([][]float64, len(dims))}
+	result := component{weight: c.Weight, values: c.Values, lnWeight: math.Log(c.Weight), lnValues: make([][]float64, len(dims))}
 	if len(c.Values) != len(dims) || !(c.Weight >= 0) {
-		return out, fault.New(fault.BadInput, "mixture: a component of weight %v over %d of %d indices", c.Weight, len(c.Values), len(dims))
+		return result, fault.New(fault.BadInput,
+			"mixture: a component of weight %v over %d of %d indices", c.Weight, len(c.Values), len(dims))
 	}
 	for i, row := range c.Values {
 		if len(row) != dims[i] || !isDistribution(row) {
-			return out, fault.New(fault.BadInput, "mixture: index %d has no distribution of %d values", i, dims[i])
+			return result, fault.New(fault.BadInput, "mixture: index %d has no distribution of %d values", i, dims[i])
 		}
-		out.lnValues[i] = make([]float64, len(row))
+		result.lnValues[i] = make([]float64, len(row))
 		for a, p := range row {
-			out.lnValues[i][a] = math.Log(p)
+			result.lnValues[i][a] = math.Log(p)
 		}
 	}
-	if c.Counts == nil {
-		return out, nil
+	if c.Counts == nil { // rank one
+		return result, nil
 	}
+	var err error
+	result.counts, err = c.countDensity(dims)
+	return result, err
+}
 
+// countDensity checks the counts and the centre of a component, and computes the recursion of its counts. Errors: those of New.
+func (c *Component) countDensity(dims []int) (*countDensity, error) {
 	if len(c.Counts) != len(dims)+1 || len(c.Centre) != len(dims) || len(dims) > MaxCountedIndices || !isDistribution(c.Counts) {
-		return out, fault.New(fault.BadInput, "mixture: no distribution of the counts of %d indices, at most %d", len(dims), MaxCountedIndices)
+		return nil, fault.New(fault.BadInput,
+			"mixture: no distribution of the counts of %d indices, at most %d", len(dims), MaxCountedIndices)
 	}
 	away := make([]float64, len(dims)) // probability that an index is not at the centre
 	for i, a := range c.Centre {
 		if a < 0 || a >= dims[i] {
-			return out, fault.New(fault.BadInput, "mixture: value %d of %d is no centre", a, dims[i])
+			return nil, fault.New(fault.BadInput, "mixture: value %d of %d is no centre", a, dims[i])
 		}
 		away[i] = 1 - c.Values[i][a]
 	}
-	out.counts = newCountDensity(c.Centre, away, c.Counts)
-	return out, nil
+	return newCountDensity(c.Centre, away, c.Counts), nil
 }
 
 // isDistribution reports whether p are probabilities that add up to 1.
