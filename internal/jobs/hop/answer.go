@@ -87,8 +87,8 @@ func (l *Jobs) CheckNotOver(ctx context.Context, lane int, job, digest string, m
 }
 
 // withFirst returns an answer with results of the job's first answer in the place of those that failed. A first answer
-// is a quick estimate, which is stored before the proper work begins. If nothing failed, the job was cancelled, or no
-// first answer was stored in time, withFirst returns the answer as it is.
+// is a quick estimate that learn-worker stores for a job with a deadline. If nothing failed, the job was cancelled, or
+// no first answer was stored in time, withFirst returns the answer as it is.
 func (l *Jobs) withFirst(ctx context.Context, answer *wire.Answer) *wire.Answer {
 	isOK := func(r query.Result) bool { return r.Status == query.StatusOK }
 	isFailure := func(r query.Result) bool { return !isOK(r) }
