@@ -218,7 +218,7 @@ func existingOptions(ctx context.Context, js jetstream.JetStream) (c Config, roo
 		if !isRecreatable[stream.Name] || current.Replicas == 1 { // the others are in memory whatever was asked for
 			c.InMemory = current.Storage == jetstream.MemoryStorage
 		}
-		room = max(room, current.MaxBytes/stream.MaxBytes*shares) // stream.MaxBytes is in shares
+		room = max(room, current.MaxBytes/stream.MaxBytes*shares)              // stream.MaxBytes is in shares
 		if stream.Name == bus.StreamModel || stream.Name == bus.StreamAnswer { // the other streams keep longer than Keep, or not by age
 			c.Keep = cmp.Or(c.Keep, current.MaxAge)
 		}
