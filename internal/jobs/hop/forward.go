@@ -30,7 +30,8 @@ func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
 		h[message.HeaderWork] = []string{d.costHeader}
 	}
 
-	// The times at which the messages before were stored.
+	// The times at which the network and the task were stored. A message after a network carries the first, one after a
+	// task carries both.
 	switch d.Subject.Kind {
 	case message.KindNetwork:
 		h[message.HeaderPassed] = []string{strconv.FormatInt(d.Raw.Stored.UnixMicro(), 10)}

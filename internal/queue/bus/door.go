@@ -141,7 +141,8 @@ const (
 	CodeWait    jetstream.ErrorCode = 60005
 )
 
-// CodeOf returns the code for an error of CheckUserMessage.
+// CodeOf returns the code for an error of CheckUserMessage. An error of the servers is CodeBusy, after which the user
+// tries again.
 func CodeOf(err error) jetstream.ErrorCode {
 	switch {
 	case errors.Is(err, ErrQuota):

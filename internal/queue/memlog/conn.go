@@ -196,7 +196,7 @@ func (c *conn) unsubscribe(args []string) error {
 	if len(args) != 1 && len(args) != 2 {
 		return errArguments
 	}
-	maxMessages := 0
+	maxMessages := 0 // the subscription ends at once
 	if len(args) == 2 {
 		var err error
 		if maxMessages, err = strconv.Atoi(args[1]); err != nil {

@@ -72,7 +72,8 @@ func CheckPlan(n *btn.Network, p *btn.Plan) error {
 	return nil
 }
 
-// checkEstimate checks an estimate's fields, and its parts against the network and the rule.
+// checkEstimate checks an estimate's fields, and its parts against the network and the rule by which their values
+// become one. A part that names no rule is for the linear one.
 func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 	switch {
 	case e.Rule != btn.Linear && e.Rule != btn.LogLinear && e.Rule != btn.Pooled && e.Rule != btn.Bounding:

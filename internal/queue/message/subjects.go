@@ -372,19 +372,19 @@ func StreamSubjects(k Kind) []string {
 }
 
 // OwnerFilter returns the filter of all messages of a kind that a tenant owns. It is "" for a name that no owner has.
+// The kind is one whose messages have a job or a digest.
 func OwnerFilter(k Kind, tenant string) string {
 	if !form.IsOwner(tenant) {
 		return ""
 	}
 	layout := layouts[k]
 
-	// A * for each token of the layout, except the lane, and the owner before the job or the digest.
-	ownerPosition := strings.IndexAny(layout, "jd")
-	tokens := strings.Split(strings.Repeat("*", len(layout)), "")
+	tokens := strings.Split(strings.Repeat("*", len(layout)), "") // a * for each token of the layout
 	if strings.HasPrefix(layout, "l") {
 		tokens[0] = strconv.Itoa(wire.Lane(tenant))
 	}
-	tokens = slices.Insert(tokens, ownerPosition, tenant)
+	beforeJobOrDigest := strings.IndexAny(layout, "jd")
+	tokens = slices.Insert(tokens, beforeJobOrDigest, tenant)
 	return wire.Prefix + string(k) + "." + strings.Join(tokens, ".")
 }
 
