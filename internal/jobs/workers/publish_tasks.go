@@ -106,8 +106,8 @@ func (w *Learn) storePlan(ctx context.Context, p *jobPlan) error {
 	})
 }
 
-// makeTasks returns one task per chunk. The first task carries the names of the model. If there are several, one
-// numeric kind of workers is to compute all of them.
+// makeTasks returns one task per chunk. The first task carries the names of the model. If there are several tasks, one
+// numeric kind of workers is to compute all of them, because only processors of one kind give the same bits.
 func (w *Learn) makeTasks(lane int, m *message.Network, p *jobPlan, demands []btn.Demand, cut *planCut) []*message.Task {
 	kind := ""
 	if len(cut.chunks) > 1 {
@@ -115,7 +115,7 @@ func (w *Learn) makeTasks(lane int, m *message.Network, p *jobPlan, demands []bt
 	}
 	tasks := make([]*message.Task, len(cut.chunks))
 	for k, units := range cut.chunks {
-		first, named := demandsOf(units, demands)
+		firstDemand, taskDemands := demandsOf(units, demands)
 		tasks[k] = &message.Task{
 			Job:         m.Job,
 			Tenant:      m.Tenant,
@@ -130,8 +130,8 @@ func (w *Learn) makeTasks(lane int, m *message.Network, p *jobPlan, demands []bt
 			NumericKind: kind,
 			Ends:        cut.ends,
 			Cost:        cut.cost(k),
-			Demands:     named,
-			First:       first,
+			Demands:     taskDemands,
+			First:       firstDemand,
 			Memory:      m.Settings.WithDefaults().Memory,
 			Stored:      m.Stored,
 			DeadlineMS:  m.DeadlineMS,

@@ -163,8 +163,8 @@ func (m *Models) addStoredMessage(ctx context.Context, r *Registered, subject st
 	return err
 }
 
-// Describe describes the model registered under a digest, for the connection's tenant or for everybody. The error wraps
-// ErrNotFound if there is none.
+// Describe describes the model registered under a digest. It looks for a model of the connection's tenant first, and
+// then for everybody's. The error wraps ErrNotFound if there is none.
 func (m *Models) Describe(ctx context.Context, digest string) (model Stored, err error) {
 	for _, blobs := range m.visibleTo(m.log.conn.tenant) {
 		var stored *jetstream.RawStreamMsg

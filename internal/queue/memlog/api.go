@@ -403,8 +403,8 @@ func (st *stream) directGet(subject string, data []byte, reply string) {
 	st.sendBatch(q, m, reply)
 }
 
-// sendBatch answers the direct get of a batch that begins with the message m. A header of each message tells how many
-// remain, and a status ends the batch.
+// sendBatch answers the direct get of a batch that begins with the message m. Headers of each message tell how many
+// remain, and the sequence of the message before it in the batch, 0 for the first one. A status ends the batch.
 func (st *stream) sendBatch(q question, m *message, reply string) {
 	s := st.server
 	filter := cmp.Or(q.Next, ">")

@@ -114,7 +114,8 @@ func apiError(status, code int, format string, args ...any) *jetstream.APIError 
 	return &jetstream.APIError{Code: status, ErrorCode: jetstream.ErrorCode(code), Description: fmt.Sprintf(format, args...)}
 }
 
-// receive stores a client's message unless it is refused, and tells the result on its reply subject.
+// receive stores a client's message unless it is refused, and tells the result on its reply subject. The fate of the
+// message is what a test lets happen to it instead.
 func (st *stream) receive(m message, reply string) {
 	fate := st.server.fateOf(Event{Kind: Stored, Stream: st.config.Name, Subject: m.subject})
 	if fate.Lose {
@@ -431,7 +432,8 @@ func (st *stream) onTimer() {
 	}
 }
 
-// deliverScheduled stores a scheduled message on its target subject, and removes the schedule.
+// deliverScheduled stores a scheduled message on its target subject, and removes the schedule. If the stream has no room
+// for it, the message is lost. Its headers say, as nats-server's do, where the schedule was, and that it is over.
 func (st *stream) deliverScheduled(m *message) {
 	header := withoutHeaders(m.header, headerSchedule, "Nats-Expected-", headerID, headerRollup)
 	header = withHeaders(header, "Nats-Scheduler", m.subject, "Nats-Schedule-Next", "purge")

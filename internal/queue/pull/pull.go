@@ -230,8 +230,7 @@ func Run(ctx context.Context, c *bus.Conn, intake Intake) error {
 		p.laneOf[name] = l
 	}
 
-	// Process messages.
-	// Messages above the capacity of replies are lost, so it is ample: chosen.
+	// Process messages. The capacity of replies is chosen so that it is ample, because messages above it are lost.
 	p.replies = make(chan *nats.Msg, 2*maxHeldBlocked+8*intake.Prefetch*len(p.lanes))
 	p.toProcess = make(chan started, p.slots+extraSlots)
 	p.results = make(chan finished, p.slots+extraSlots)
@@ -240,7 +239,8 @@ func Run(ctx context.Context, c *bus.Conn, intake Intake) error {
 
 	// Return what was not begun. Messages that are on their way are here after a flush, and are returned, too.
 	p.withdrawRequests()
-	p.returnWaiting(0)
+	const allMessages = 0 // whatever their number of deliveries
+	p.returnWaiting(allMessages)
 	if p.conn.NC.FlushTimeout(time.Second) == nil {
 		p.returnLate()
 	}
