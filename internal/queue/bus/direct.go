@@ -62,7 +62,7 @@ func (c *Conn) getDirect(ctx context.Context, stream string, q question) (*jetst
 // getAsForged returns the answer that q selects as a message without headers, so that it counts as forged. It is for
 // answers with doubtful headers, which aggregators do not write.
 func (c *Conn) getAsForged(ctx context.Context, q question) (*jetstream.RawStreamMsg, error) {
-	if c.tenant != "" { // a tenant's user asks by subject only, and may not ask the leader
+	if c.tenant != "" { // a tenant's user may not ask the leader; it asks by subject only, so that q.Last is the message's
 		return &jetstream.RawStreamMsg{Subject: q.Last}, nil
 	}
 	m, err := c.getFromLeader(ctx, StreamAnswer, q)

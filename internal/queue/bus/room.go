@@ -166,7 +166,8 @@ func (r *Room) lane(lane int) *laneRoom {
 	return &r.lanes[lane]
 }
 
-// refresh asks the server for the room of a lane. After the answer it calls onAnswer, unless that is nil.
+// refresh asks the server for the room of a lane. No place is free if a later stream is nearly full. After the answer
+// refresh calls onAnswer, unless that is nil.
 func (r *Room) refresh(ctx context.Context, lane int, onAnswer func()) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

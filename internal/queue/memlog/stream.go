@@ -307,9 +307,9 @@ func (st *stream) removeReplaced(m *message) {
 	}
 }
 
-// rememberID notes a message's id. If there are many ids, it forgets old ones.
+// rememberID notes a message's id. If there are many ids, it forgets those that are too old to show a duplicate.
 func (st *stream) rememberID(id string, m *message) {
-	const many = 1024
+	const many = 1024 // chosen
 	if len(st.ids) >= many {
 		for id, entry := range st.ids {
 			if m.storedAt.Sub(entry.storedAt) >= st.config.Duplicates {

@@ -153,9 +153,9 @@ func withExistingOptions(ctx context.Context, js jetstream.JetStream, c Config) 
 // fix the room, it tries half as many, down to minRoom. In a cluster it then begins again with maxRoom, because the
 // leader may not have heard of all servers yet. wait is called for an obstacle that may pass.
 func fitStreams(ctx context.Context, js jetstream.JetStream, c Config, maxRoom int64, wait func(error)) error {
-	var created []string // by this call, with the present room
-	room, began := maxRoom, time.Now()
-	peerTime := peerPatience // for how long a cluster without enough servers is asked for the same room
+	var created []string               // by this call, with the present room
+	room, began := maxRoom, time.Now() // room: bytes of the present attempt
+	peerTime := peerPatience           // for how long a cluster without enough servers is asked for the same room
 	if c.MaxBytes > 0 {
 		peerTime = leaderPatience
 	}

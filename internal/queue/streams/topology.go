@@ -236,7 +236,7 @@ func (f Feed) consumerConfigs(c Config) []jetstream.ConsumerConfig {
 		AckWait:       c.AckWait,
 		MaxDeliver:    -1,
 		MaxAckPending: cmp.Or(f.maxAckPending, defaultAckPending),
-		MaxWaiting:    4096,
+		MaxWaiting:    4096, // requests for messages that wait at the server, of all workers together; chosen
 		HeadersOnly:   f.HeadersOnly,
 		MemoryStorage: c.Replicas > 1 && f.Stream == bus.StreamModel,
 	}
