@@ -50,7 +50,8 @@ func (b *breaker) abandon() {
 	b.isTrying = false
 }
 
-// fail notes that a call failed, and begins a pause.
+// fail notes that a call failed, and begins a pause in which no calls are made. Each pause is twice as long as the one
+// before, from firstPause to longestPause.
 func (b *breaker) fail() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

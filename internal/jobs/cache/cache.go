@@ -253,56 +253,61 @@ func (c *Cache) Put(ctx context.Context, key string, value []byte) []byte {
 	return value
 }
 
-// putRedis stores value in Redis. If there is a value under key already, it returns that, and exists is true.
+// putRedis stores value in Redis. If there is a value under key already that can be used, it returns that, and exists
+// is true.
 func (c *Cache) putRedis(ctx context.Context, key string, value []byte) (earlier []byte, exists bool) {
 	if c.redis == nil {
 		return nil, false
 	}
-
-	// Make the entry, with the value or with its digest in the overflow store.
-	entry := []byte(nil)
-	switch {
-	case len(value) <= c.options.MaxValue:
-		entry = sealEntry(c.options.Secrets(), key, inEntry, value)
-	case c.options.Overflow == nil:
-		c.stats.tooLarge.Add(1)
+	entry, ok := c.makeEntry(ctx, key, value)
+	if !ok {
 		return nil, false
-	default:
-		// The key is added to the stored bytes, so that equal values under other keys have other digests: an owner's value
-		// cannot be found by anybody else.
-		large := slices.Concat(value, []byte(key))
-		name := digest.HexOf(large)
-		ctx, cancel := context.WithTimeout(ctx, overflowTimeout)
-		defer cancel()
-		if err := c.options.Overflow.Put(ctx, name, large); err != nil {
-			c.stats.errors.Add(1)
-			return nil, false
-		}
-		c.stats.overflowed.Add(1)
-		entry = sealEntry(c.options.Secrets(), key, inOverflow, []byte(name))
 	}
 
-	// Store it, unless there is one that can be used.
-	stored := false
-	done := c.callRedis(ctx, func(ctx context.Context) (err error) {
-		stored, err = c.setIfAbsent(ctx, key, entry, c.randomTTL())
+	isStored := false
+	isAnswered := c.callRedis(ctx, func(ctx context.Context) (err error) {
+		isStored, err = c.setIfAbsent(ctx, key, entry, c.randomTTL())
 		return err
 	})
-	if done && !stored {
+	if isAnswered && !isStored { // there is an entry: use it, or replace it
 		if earlier, exists = c.readRedis(ctx, key); exists {
 			return earlier, true
 		}
-		// Replace one that cannot be used.
-		stored = c.callRedis(ctx, func(ctx context.Context) error {
+		isStored = c.callRedis(ctx, func(ctx context.Context) error {
 			_, err := c.redis.Do(ctx, "SET", key, entry, "PX", c.randomTTL().Milliseconds())
 			return err
 		})
 	}
-	if stored {
+	if isStored {
 		c.stats.stored.Add(1)
 		c.states.set("refusing", false, "", "cache: Redis takes entries again", nil)
 	}
 	return nil, false
+}
+
+// makeEntry returns the entry for a value, or the entry with the digest of a value that is too large for Redis, after
+// it has put that value into the overflow store. ok is false if that cannot take the value, or there is none.
+func (c *Cache) makeEntry(ctx context.Context, key string, value []byte) (entry []byte, ok bool) {
+	switch {
+	case len(value) <= c.options.MaxValue:
+		return sealEntry(c.options.Secrets(), key, inEntry, value), true
+	case c.options.Overflow == nil:
+		c.stats.tooLarge.Add(1)
+		return nil, false
+	}
+
+	// The key is added to the stored bytes, so that equal values under other keys have other digests: an owner's value
+	// cannot be found by anybody else.
+	large := slices.Concat(value, []byte(key))
+	name := digest.HexOf(large)
+	ctx, cancel := context.WithTimeout(ctx, overflowTimeout)
+	defer cancel()
+	if err := c.options.Overflow.Put(ctx, name, large); err != nil {
+		c.stats.errors.Add(1)
+		return nil, false
+	}
+	c.stats.overflowed.Add(1)
+	return sealEntry(c.options.Secrets(), key, inOverflow, []byte(name)), true
 }
 
 // setIfAbsent stores a value under a key that has none, and reports whether it did.
@@ -323,10 +328,11 @@ func (c *Cache) Forget(ctx context.Context, key string) {
 
 // randomTTL returns TTL·(1 ± Jitter), at least a millisecond.
 func (c *Cache) randomTTL() time.Duration {
-	if c.options.Jitter < 0 {
+	if c.options.Jitter < 0 { // no jitter
 		return c.options.TTL
 	}
-	return max(time.Millisecond, time.Duration(float64(c.options.TTL)*(1+c.options.Jitter*(2*c.options.Random()-1))))
+	deviation := c.options.Jitter * (2*c.options.Random() - 1) // from −Jitter to Jitter
+	return max(time.Millisecond, time.Duration(float64(c.options.TTL)*(1+deviation)))
 }
 
 // clusterAdvice says how a cluster is addressed.
@@ -358,7 +364,7 @@ func (c *Cache) callRedis(ctx context.Context, command func(context.Context) err
 		c.states.set("down", false, "", "cache: Redis answers again", nil)
 		return true
 	case errors.As(err, &reply):
-		c.breaker.succeed()
+		c.breaker.succeed() // Redis is there, although it refuses
 		c.stats.refused.Add(1)
 		if isMoved(reply) {
 			c.states.set("of a cluster", true,
@@ -367,7 +373,7 @@ func (c *Cache) callRedis(ctx context.Context, command func(context.Context) err
 		}
 		c.states.set("refusing", true, "cache: Redis refuses a command; going on without", "", err)
 		return false
-	case ctx.Err() != nil: // the caller has left: says nothing about Redis
+	case ctx.Err() != nil: // the caller does not wait any more, which says nothing about Redis
 		c.breaker.abandon()
 		return false
 	}

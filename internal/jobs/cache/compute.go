@@ -93,13 +93,10 @@ func (c *Cache) waitForLock(ctx context.Context, key string) (unlock func()) {
 			return noUnlock
 		}
 		if hasLock {
-			stop := c.keepLock(ctx, name, token)
+			stopKeeping := c.keepLock(ctx, name, token)
 			return func() {
-				stop()
-				c.callRedis(context.WithoutCancel(ctx), func(ctx context.Context) error {
-					_, err := c.redis.Do(ctx, "EVAL", unlockScript, 1, name, token)
-					return err
-				})
+				stopKeeping()
+				c.deleteLock(ctx, name, token)
 			}
 		}
 		if hasValue || c.options.LockWait < 0 || time.Now().After(deadline) {
@@ -113,6 +110,15 @@ func (c *Cache) waitForLock(ctx context.Context, key string) (unlock func()) {
 	}
 }
 
+// deleteLock deletes a lock if it still has our token. It does so even if ctx has ended.
+func (c *Cache) deleteLock(ctx context.Context, name, token string) {
+	const keyCount = 1 // name is the script's only key; token is its argument
+	c.callRedis(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		_, err := c.redis.Do(ctx, "EVAL", unlockScript, keyCount, name, token)
+		return err
+	})
+}
+
 // renewScript extends the time of the lock if it still has our token.
 const renewScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2]) end return 0`
 
@@ -120,6 +126,7 @@ const renewScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.
 // free soon.
 func (c *Cache) keepLock(ctx context.Context, name, token string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	interval := c.options.LockTTL / 4 // three renewals come before the lock expires
 	var renew func()
 	renew = func() {
 		if ctx.Err() != nil {
@@ -129,9 +136,9 @@ func (c *Cache) keepLock(ctx context.Context, name, token string) (stop func()) 
 			_, err := c.redis.Do(ctx, "EVAL", renewScript, 1, name, token, c.options.LockTTL.Milliseconds())
 			return err
 		})
-		time.AfterFunc(c.options.LockTTL/4, renew)
+		time.AfterFunc(interval, renew) // after the end of ctx it does nothing
 	}
-	timer := time.AfterFunc(c.options.LockTTL/4, renew)
+	timer := time.AfterFunc(interval, renew)
 	return func() {
 		cancel()
 		timer.Stop()

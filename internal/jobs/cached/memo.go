@@ -144,7 +144,8 @@ type Circuit struct {
 	Parametric bool `json:"parametric,omitempty"`
 }
 
-// circuitOf describes the circuit of a plan's first part, or returns nil if that is no circuit.
+// circuitOf describes the circuit of a plan's first part, or returns nil if that part has no circuit, or the circuit
+// cannot be compiled now. A circuit has the sums and products that compute Z; all parts of a plan share one.
 func circuitOf(ctx context.Context, p *btn.Plan) *Circuit {
 	if len(p.Estimates) == 0 || len(p.Estimates[0].Parts) == 0 {
 		return nil

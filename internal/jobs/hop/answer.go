@@ -61,20 +61,21 @@ func (l *Jobs) CheckUnanswered(ctx context.Context, job, digest string) error {
 	return ErrAnswered
 }
 
-// CheckNotOver returns ErrAnswered if the job has its answer, or has had it: if an old job's model is gone, its answer
-// may be gone too, and the job is not done again. It returns ErrForeign if the answer is another request's. asked is
-// when the job's model was stored; if it is zero, only the answer is looked for.
-func (l *Jobs) CheckNotOver(ctx context.Context, lane int, job, digest string, asked time.Time) error {
-	if err := l.CheckUnanswered(ctx, job, digest); err != nil || asked.IsZero() {
+// CheckNotOver returns nil if the job is still to be done. It returns ErrAnswered if the job has its answer, or had it
+// before: if an old job's model was removed, its answer may have been removed too, and the job is not done again. It
+// returns ErrForeign if the answer is another request's. modelStored is when the job's model was stored; if it is zero,
+// only the answer is looked for.
+func (l *Jobs) CheckNotOver(ctx context.Context, lane int, job, digest string, modelStored time.Time) error {
+	if err := l.CheckUnanswered(ctx, job, digest); err != nil || modelStored.IsZero() {
 		return err
 	}
 
-	// The models of answered jobs are kept for the grace, so the model of a younger job is there.
+	// Models are not removed before they are as old as the grace, so a younger job has its model.
 	s, err := l.Bus.Conn.Stream(ctx, bus.StreamModel)
 	if err != nil {
 		return err
 	}
-	if l.Bus.Conn.Since(asked) < bus.TimesOf(s.CachedInfo().Config.Metadata).Grace {
+	if l.Bus.Conn.Since(modelStored) < bus.TimesOf(s.CachedInfo().Config.Metadata).Grace {
 		return nil
 	}
 
@@ -85,25 +86,18 @@ func (l *Jobs) CheckNotOver(ctx context.Context, lane int, job, digest string, a
 	return err
 }
 
-// withFirst returns an answer with results of the job's first answer in the place of those that failed. If nothing
-// failed, or no first answer was stored in time, it returns the answer as it is.
+// withFirst returns an answer with results of the job's first answer in the place of those that failed. A first answer
+// is a quick estimate that learn-worker stores for a job with a deadline. If nothing failed, the job was cancelled, or
+// no first answer was stored in time, withFirst returns the answer as it is.
 func (l *Jobs) withFirst(ctx context.Context, answer *wire.Answer) *wire.Answer {
-	failed := answer.Status == wire.StatusError || answer.Status == wire.StatusDeadline ||
-		slices.ContainsFunc(answer.Results, func(r query.Result) bool { return r.Status != query.StatusOK })
-	if !failed || answer.Status == wire.StatusCancelled || l.MergeFirst == nil {
+	isOK := func(r query.Result) bool { return r.Status == query.StatusOK }
+	isFailure := func(r query.Result) bool { return !isOK(r) }
+	hasFailed := answer.Status == wire.StatusError || answer.Status == wire.StatusDeadline || slices.ContainsFunc(answer.Results, isFailure)
+	if !hasFailed || answer.Status == wire.StatusCancelled || l.MergeFirst == nil {
 		return answer
 	}
-
-	// Read the first answer.
-	m, err := l.Bus.Log.Get(ctx, bus.StreamPartial, message.FirstSubject(answer.Job))
-	if err != nil {
-		if !errors.Is(err, bus.ErrNotFound) {
-			l.Log.Warn("cannot read a first answer", "job", answer.Job, "error", err)
-		}
-		return answer
-	}
-	var firstAnswer wire.Answer
-	if err := wire.Decode(m.Data, &firstAnswer); err != nil || firstAnswer.Job != answer.Job || firstAnswer.Digest != answer.Digest {
+	first := l.readFirst(ctx, answer)
+	if first == nil {
 		return answer
 	}
 
@@ -111,10 +105,10 @@ func (l *Jobs) withFirst(ctx context.Context, answer *wire.Answer) *wire.Answer 
 	results := answer.Results
 	if len(results) == 0 && answer.Error != nil {
 		err := fault.New(answer.Error.Code, "%s", answer.Error.Message)
-		results = l.ErrorResults(answer.Job, len(firstAnswer.Results), err, answer.Error.Stage)
+		results = l.ErrorResults(answer.Job, len(first.Results), err, answer.Error.Stage)
 	}
-	results = l.MergeFirst(results, firstAnswer.Results)
-	if !slices.ContainsFunc(results, func(r query.Result) bool { return r.Status == query.StatusOK }) {
+	results = l.MergeFirst(results, first.Results)
+	if !slices.ContainsFunc(results, isOK) {
 		return answer
 	}
 	merged := *answer
@@ -122,28 +116,83 @@ func (l *Jobs) withFirst(ctx context.Context, answer *wire.Answer) *wire.Answer 
 	return &merged
 }
 
-// Answer stores a terminal answer, unless one is stored already. Results of the job's first answer take the place of
-// those that failed. It returns ErrForeign if the stored answer is another request's. asked is when the job's model was
-// stored, zero if that is unknown. Only a stage that WritesAnswers may call it.
-func (l *Jobs) Answer(ctx context.Context, answer *wire.Answer, asked time.Time) error {
-	return l.storeAnswer(ctx, l.withFirst(ctx, answer), asked)
+// readFirst returns the stored first answer of the request that answer is for. It returns nil if there is none, or none
+// that can be read.
+func (l *Jobs) readFirst(ctx context.Context, answer *wire.Answer) *wire.Answer {
+	m, err := l.Bus.Log.Get(ctx, bus.StreamPartial, message.FirstSubject(answer.Job))
+	if err != nil {
+		if !errors.Is(err, bus.ErrNotFound) {
+			l.Log.Warn("cannot read a first answer", "job", answer.Job, "error", err)
+		}
+		return nil
+	}
+	var first wire.Answer
+	if err := wire.Decode(m.Data, &first); err != nil || first.Job != answer.Job || first.Digest != answer.Digest {
+		return nil
+	}
+	return &first
 }
 
-// storeAnswer is Answer without the results of the first answer.
-func (l *Jobs) storeAnswer(ctx context.Context, answer *wire.Answer, asked time.Time) (err error) {
-	if l.Tracer != nil && trace.SpanContextFromContext(ctx).IsValid() {
-		var span trace.Span
-		ctx, span = l.Tracer.Start(ctx, spanAnswer, trace.WithAttributes(
-			tracing.Job.String(answer.Job), tracing.Stage.String(l.Stage),
-			tracing.Method.String(methodOf(answer.Results)), tracing.Outcome.String(outcomeOf(answer)),
-		))
-		defer func() { tracing.End(span, err) }()
-	}
+// Answer stores a terminal answer, unless one is stored already. Results of the job's first answer take the place of
+// those that failed. It returns ErrForeign if the stored answer is another request's. modelStored is when the job's
+// model was stored, zero if that is unknown. Only a stage that WritesAnswers may call it.
+func (l *Jobs) Answer(ctx context.Context, answer *wire.Answer, modelStored time.Time) error {
+	return l.storeAnswer(ctx, l.withFirst(ctx, answer), modelStored)
+}
 
-	// Make the message.
-	b, err := wire.Encode(answer)
+// storeAnswer is Answer without the results of the first answer. If the owner's quota has no room for the answer, an
+// error is stored in its place, which ends the job too and needs little room.
+func (l *Jobs) storeAnswer(ctx context.Context, answer *wire.Answer, modelStored time.Time) (err error) {
+	ctx, endSpan := l.startAnswerSpan(ctx, answer)
+	defer func() { endSpan(err) }()
+
+	m, err := answerMessage(ctx, answer)
 	if err != nil {
 		return err
+	}
+	bytes := len(m.Data)
+	isOK := answer.Status == wire.StatusOK
+	if isOK { // an error is stored in any case
+		err = l.Bus.Quotas.Reserve(ctx, bus.StreamAnswer, m.Subject, m.Header, bytes)
+	}
+	var earlier *wire.Answer
+	if err == nil {
+		earlier, err = l.storeFirst(ctx, m)
+	}
+	switch {
+	case errors.Is(err, bus.ErrQuota) && isOK:
+		info := l.ErrorInfo(err)
+		refusal := &wire.Answer{Job: answer.Job, Tenant: answer.Tenant, Digest: answer.Digest, Status: wire.StatusError, Error: &info}
+		return l.storeAnswer(ctx, refusal, modelStored)
+	case err != nil:
+		return err
+	case earlier != nil:
+		return l.compareAnswers(earlier, answer)
+	}
+	l.recordEnd(ctx, answer, modelStored, bytes)
+	l.RemoveRequest(ctx, answer)
+	return nil
+}
+
+// startAnswerSpan begins the span of the storage of an answer, if ctx has a trace. It returns ctx with the span, and
+// the function that ends the span.
+func (l *Jobs) startAnswerSpan(ctx context.Context, answer *wire.Answer) (_ context.Context, end func(error)) {
+	if l.Tracer == nil || !trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx, func(error) {}
+	}
+	ctx, span := l.Tracer.Start(ctx, spanAnswer, trace.WithAttributes(
+		tracing.Job.String(answer.Job), tracing.Stage.String(l.Stage),
+		tracing.Method.String(methodOf(answer.Results)), tracing.Outcome.String(outcomeOf(answer)),
+	))
+	return ctx, func(err error) { tracing.End(span, err) }
+}
+
+// answerMessage returns an answer as a NATS message, with the trace and the request's description of ctx in its
+// headers.
+func answerMessage(ctx context.Context, answer *wire.Answer) (*nats.Msg, error) {
+	b, err := wire.Encode(answer)
+	if err != nil {
+		return nil, err
 	}
 	m := &nats.Msg{
 		Subject: wire.AnswerSubject(answer.Job),
@@ -153,35 +202,17 @@ func (l *Jobs) storeAnswer(ctx context.Context, answer *wire.Answer, asked time.
 	m.Header[message.HeaderStatus] = []string{answer.Status}
 	aboutOf(ctx).Into(m.Header)
 	tracing.SetHeaderSpan(m.Header, trace.SpanContextFromContext(ctx))
+	return m, nil
+}
 
-	// Store it. Above the owner's quota an error takes its place, which needs little room and ends the job.
-	if answer.Status == wire.StatusOK {
-		err = l.Bus.Quotas.Reserve(ctx, bus.StreamAnswer, m.Subject, m.Header, len(b))
-	}
-	var earlier *wire.Answer
-	if err == nil {
-		earlier, err = l.storeFirst(ctx, m)
-	}
-	if errors.Is(err, bus.ErrQuota) && answer.Status == wire.StatusOK {
-		info := l.ErrorInfo(err)
-		refusal := &wire.Answer{Job: answer.Job, Tenant: answer.Tenant, Digest: answer.Digest, Status: wire.StatusError, Error: &info}
-		return l.storeAnswer(ctx, refusal, asked)
-	}
-	if err == nil && earlier == nil {
-		l.recordEnd(ctx, answer, asked, len(b))
-		l.RemoveRequest(ctx, answer)
-	}
-	if err != nil || earlier == nil {
-		return err
-	}
-
-	// Compare it with the one that was stored earlier.
-	switch {
-	case earlier.Digest != answer.Digest:
+// compareAnswers compares an answer with the one that was stored earlier, which stays. It returns ErrForeign if that
+// one is another request's, and reports two different results of the same request as a conflict.
+func (l *Jobs) compareAnswers(earlier, answer *wire.Answer) error {
+	if earlier.Digest != answer.Digest {
 		return ErrForeign
-	case earlier.Status == wire.StatusOK && answer.Status == wire.StatusOK && !sameResults(
-		earlier.Results, answer.Results,
-	):
+	}
+	areComputed := earlier.Status == wire.StatusOK && answer.Status == wire.StatusOK
+	if areComputed && !sameResults(earlier.Results, answer.Results) {
 		l.Metrics.Conflict(l.Stage)
 		l.Log.Error(
 			"the same request had two different answers, the first stays", "job", answer.Job, "digest",
@@ -202,10 +233,10 @@ func (l *Jobs) RemoveRequest(ctx context.Context, answer *wire.Answer) {
 	}
 }
 
-// storeFirst stores an answer if its subject has none, and returns nil. Otherwise it returns the answer that is there.
-// If that cannot be read, it is deleted first.
+// storeFirst stores an answer if its subject has none, and returns nil. Otherwise it returns the answer that the subject
+// has. If that answer cannot be decoded, it is discarded, and the storage is tried once more.
 func (l *Jobs) storeFirst(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
-	for discarded := false; ; discarded = true {
+	for isSecondTry := false; ; isSecondTry = true {
 		earlier, err := l.Bus.Log.PutOnce(ctx, bus.StreamAnswer, m)
 		if err != nil || earlier == nil {
 			return nil, err
@@ -214,7 +245,7 @@ func (l *Jobs) storeFirst(ctx context.Context, m *nats.Msg) (*wire.Answer, error
 		if err = wire.Decode(earlier.Data, &a); err == nil {
 			return &a, nil
 		}
-		if discarded || !l.Bus.Log.Discard(ctx, bus.StreamAnswer, earlier) {
+		if isSecondTry || !l.Bus.Log.Discard(ctx, bus.StreamAnswer, earlier) {
 			return nil, fault.New(fault.Internal, "pipeline: the message stored on %s: %w", m.Subject, err)
 		}
 	}
@@ -222,7 +253,8 @@ func (l *Jobs) storeFirst(ctx context.Context, m *nats.Msg) (*wire.Answer, error
 
 // sameResults reports whether two lists of computed results are equal, apart from durations and cache hits.
 func sameResults(a, b []query.Result) bool {
-	// comparable returns an answer with the results that can be encoded, without what may differ.
+	// comparable returns an answer with the results, without the fields that may differ. Only a whole answer can be
+	// encoded and compared, so it gets a digest, a status and a job that are valid.
 	comparable := func(results []query.Result) *wire.Answer {
 		answer := &wire.Answer{Digest: wire.Digest(nil), Status: wire.StatusOK, Results: slices.Clone(results)}
 		for i := range answer.Results {
@@ -246,7 +278,8 @@ func statusOf(code fault.Code) string {
 	return wire.StatusError
 }
 
-// EndWithError ends the job of a message with an error. It does nothing if the job has another request's answer.
+// EndWithError ends the job of a message with an error. It does nothing if the job has another request's answer. Its
+// context is a new one, because the work's own context may have ended.
 func (l *Loop) EndWithError(d *Message, err error) error {
 	ctx, cancel := context.WithTimeout(d.inContext(context.Background()), WriteTimeout)
 	defer cancel()
@@ -276,37 +309,24 @@ func (l *Loop) EndWithError(d *Message, err error) error {
 
 // EndJob ends a job with an error as its answer, unless it has one. A stage that WritesAnswers stores the answer
 // itself; another sends it a message. If under is not "", it is the invalid id under which a client waits, and the
-// answer is stored under it. EndJob does nothing if the job has another request's answer. asked is when the job's model
-// was stored, zero if that is unknown.
+// answer is stored under it. EndJob does nothing if the job has another request's answer. modelStored is when the job's
+// model was stored, zero if that is unknown.
 func (l *Jobs) EndJob(
-	ctx context.Context, lane int, a *wire.Answer, under string, asked time.Time,
+	ctx context.Context, lane int, a *wire.Answer, under string, modelStored time.Time,
 ) error {
 	b, err := wire.Encode(a)
 	if err != nil {
 		return err
 	}
 
-	// Ask the stage that writes answers. If the job has such a message already, that one stays.
 	if !l.WritesAnswers {
 		m := &message.End{Job: a.Job, Tenant: a.Tenant, Answer: b, Under: under, Time: time.Now().UnixMilli()}
-		if !asked.IsZero() {
-			m.Stored = asked.UnixMilli()
+		if !modelStored.IsZero() {
+			m.Stored = modelStored.UnixMilli()
 		}
-		if b, err = wire.Encode(m); err != nil {
-			return err
-		}
-		msg := &nats.Msg{
-			Subject: message.EndSubject(lane, m.Job),
-			Header:  message.Headers(m, m.Job, "", m.Tenant),
-			Data:    b,
-		}
-		tracing.SetHeaderSpan(msg.Header, trace.SpanContextFromContext(ctx))
-		aboutOf(ctx).Into(msg.Header)
-		_, err = l.Bus.Log.PutOnce(ctx, bus.StreamControl, msg)
-		return err
+		return l.sendEnd(ctx, lane, m)
 	}
 
-	// Write the answer.
 	if under != "" {
 		_, err := l.Bus.Log.PutOnce(ctx, bus.StreamAnswer, &nats.Msg{
 			Subject: wire.AnswerSubject(under),
@@ -316,10 +336,27 @@ func (l *Jobs) EndJob(
 		return err
 	}
 
-	if err := l.Answer(ctx, a, asked); !errors.Is(err, ErrForeign) {
+	if err := l.Answer(ctx, a, modelStored); !errors.Is(err, ErrForeign) {
 		return err
 	}
 	return nil
+}
+
+// sendEnd asks the stage that writes answers to end a job. If it was asked before, that message stays.
+func (l *Jobs) sendEnd(ctx context.Context, lane int, m *message.End) error {
+	b, err := wire.Encode(m)
+	if err != nil {
+		return err
+	}
+	msg := &nats.Msg{
+		Subject: message.EndSubject(lane, m.Job),
+		Header:  message.Headers(m, m.Job, "", m.Tenant),
+		Data:    b,
+	}
+	tracing.SetHeaderSpan(msg.Header, trace.SpanContextFromContext(ctx))
+	aboutOf(ctx).Into(msg.Header)
+	_, err = l.Bus.Log.PutOnce(ctx, bus.StreamControl, msg)
+	return err
 }
 
 // ErrorInfo returns an error in the form for clients, without credentials.
@@ -383,7 +420,7 @@ func (l *Jobs) Submission(ctx context.Context, subject string) (Submission, erro
 			s.Deadline = s.StoredAt.Add(time.Duration(m.DeadlineMS) * time.Millisecond)
 		}
 	}
-	if s.Digest == "" || err != nil {
+	if s.Digest == "" || err != nil { // the request is malformed
 		s.Digest = wire.Digest(data)
 	}
 	return s, nil
@@ -413,7 +450,7 @@ func (l *Loop) giveUp(d *Message, err error, withAnswer bool) Outcome {
 // logged.
 func (l *Loop) deadLetter(ctx context.Context, d *Message, err error) error {
 	info := l.ErrorInfo(err)
-	if errors.Is(err, ErrForeign) {
+	if errors.Is(err, ErrForeign) { // it has no code of its own; the sender has used an id that is taken
 		info.Code = fault.BadInput
 	}
 

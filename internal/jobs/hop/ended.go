@@ -76,15 +76,15 @@ func outcomeOf(answer *wire.Answer) string {
 	return OutcomePartly
 }
 
-// recordEnd logs and counts that this process stored an answer with so many bytes. asked is when the job's model was
+// recordEnd logs and counts that this process stored an answer with so many bytes. modelStored is when the job's model was
 // stored, zero if that is unknown.
-func (l *Jobs) recordEnd(ctx context.Context, answer *wire.Answer, asked time.Time, bytes int) {
+func (l *Jobs) recordEnd(ctx context.Context, answer *wire.Answer, modelStored time.Time, bytes int) {
 	ended := Ended{
 		Tenant:      answer.Tenant,
 		Method:      methodOf(answer.Results),
 		Outcome:     outcomeOf(answer),
-		Duration:    max(0, time.Since(asked)),
-		HasDuration: !asked.IsZero(),
+		Duration:    max(0, time.Since(modelStored)),
+		HasDuration: !modelStored.IsZero(),
 		Results:     answer.Results,
 		Bytes:       bytes,
 		Trace:       tracing.ID(trace.SpanContextFromContext(ctx)),

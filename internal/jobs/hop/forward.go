@@ -30,7 +30,8 @@ func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
 		h[message.HeaderWork] = []string{d.costHeader}
 	}
 
-	// The times at which the messages before were stored.
+	// The times at which the network and the task were stored. A message after a network carries the first, one after a
+	// task carries both.
 	switch d.Subject.Kind {
 	case message.KindNetwork:
 		h[message.HeaderPassed] = []string{strconv.FormatInt(d.Raw.Stored.UnixMicro(), 10)}
@@ -98,8 +99,8 @@ func (l *Jobs) WaitForRoom(ctx context.Context, store func() error) error {
 func (l *Jobs) compareOutputs(
 	earlier []byte, out Output, d *Message, same func(a, b wire.Message) bool,
 ) error {
-	first := reflect.New(reflect.TypeOf(out).Elem()).Interface().(Output)
-	if err := wire.Decode(earlier, first); err != nil {
+	earlierOutput := reflect.New(reflect.TypeOf(out).Elem()).Interface().(Output) // an empty message of out's type
+	if err := wire.Decode(earlier, earlierOutput); err != nil {
 		return fault.New(
 			fault.Internal,
 			"pipeline: the subject of the %s of job %s is taken by an unreadable message: %w",
@@ -108,9 +109,9 @@ func (l *Jobs) compareOutputs(
 	}
 
 	switch {
-	case first.Request() != d.Digest:
+	case earlierOutput.Request() != d.Digest:
 		return ErrForeign
-	case !same(first, out):
+	case !same(earlierOutput, out):
 		l.Metrics.Conflict(l.Stage)
 		l.Log.Error(
 			"two different outputs of the same work, the first stays", "job", d.Subject.Job, "message",

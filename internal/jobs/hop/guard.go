@@ -55,10 +55,9 @@ type guard struct {
 	timer       *time.Timer // gives the handler up; nil before its context ends
 }
 
-// watchHandler gives the handler of d up, and calls onLost, if it has not returned Overdue after ctx ended.
-func (l *Loop) watchHandler(
-	ctx context.Context, d *Message, began time.Time, onLost func(cause error),
-) *guard {
+// watchHandler begins to watch a handler whose context is ctx. If the handler has not returned when Overdue has passed
+// since the end of ctx, the guard gives it up and calls onLost with the cause of that end, in another goroutine.
+func (l *Loop) watchHandler(ctx context.Context, onLost func(cause error)) *guard {
 	g := &guard{}
 	context.AfterFunc(ctx, func() {
 		g.mu.Lock()
@@ -67,17 +66,22 @@ func (l *Loop) watchHandler(
 			return
 		}
 		g.timer = time.AfterFunc(l.Overdue, func() {
-			g.mu.Lock()
-			if g.isGivenUp = !g.hasReturned; !g.isGivenUp {
-				g.mu.Unlock()
-				return
+			if g.giveUp() {
+				onLost(context.Cause(ctx))
 			}
-			lostGoroutines.Add(1)
-			g.mu.Unlock()
-			onLost(context.Cause(ctx))
 		})
 	})
 	return g
+}
+
+// giveUp gives the handler up unless it has returned, and reports whether it did.
+func (g *guard) giveUp() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.isGivenUp = !g.hasReturned; g.isGivenUp {
+		lostGoroutines.Add(1)
+	}
+	return g.isGivenUp
 }
 
 // noteReturn notes that the handler has returned, and reports whether that was in time.
@@ -97,8 +101,8 @@ func (g *guard) noteReturn() bool {
 }
 
 // quarantine gives up a message whose handler does not return, so that no other worker gets it: it writes a dead
-// letter, and an error as the job's answer. It works on a new Message, because the handler may still write into the
-// original.
+// letter, and an error as the job's answer. Then it reports the handler to Hung. It works on a new Message, because the
+// handler may still write into the original. took is the time since processing began.
 func (l *Loop) quarantine(original *Message, subject message.Subject, took time.Duration, cause error) {
 	d := &Message{
 		Raw:     original.Raw,
@@ -125,7 +129,8 @@ func (l *Loop) quarantine(original *Message, subject message.Subject, took time.
 		"cause", cause, "lost", LostGoroutines(),
 	)
 
-	outcome := l.giveUp(d, hung, true)
+	const withAnswer = true
+	outcome := l.giveUp(d, hung, withAnswer)
 	l.Metrics.Settled(l.Stage, outcome.name, took)
 	l.Metrics.Hang(l.Stage)
 	if l.Hung != nil {

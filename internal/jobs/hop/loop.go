@@ -106,63 +106,34 @@ type Intake struct {
 	MeasuresCost  bool // the messages are the stage's proper work, which the Meter and histograms count
 }
 
-// Process takes one message, with any content, from its delivery to its acknowledgement. If the handler does not return
-// in time, it is given up: then Process calls free, and returns false when the handler returns after all.
+// Process takes one message, with any content, from its delivery to its acknowledgement, and returns true. If the
+// handler does not return in time, it is given up: another goroutine ends the message and calls free, so that the
+// message's slot has other work. Process returns false then, when the handler returns after all.
 func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 	began := time.Now()
 	d := &Message{Raw: msg, Attempt: msg.Attempt}
 	l.Metrics.Arrived(l.Stage, d.Attempt)
-
-	asked, err := Done, error(nil)
-
-	// Messages with a wrong subject, and forged ones.
-	if d.Subject, err = message.ParseSubject(msg.Subject); err != nil {
-		// There is no job to answer to.
-		l.rejectSubject(d, err)
-		return true
+	if !l.readSubject(d) || !l.verify(d) {
+		return true // the message was rejected
 	}
 
-	if !l.Bus.Log.Verify(l.WorkCtx, msg) {
-		l.Bus.Log.Reject(l.WorkCtx, msg)
-		return true
-	}
-
-	switch d.Subject.Kind {
-	case message.KindCancel, message.KindDeadline, message.KindRedrive, message.KindEnd:
-		d.KeepsJob = true
-	}
-
-	// Begin heartbeats, the trace, the measurement, and the guard that gives the handler up.
+	// Begin the heartbeats, the trace, the measurement, and the guard that gives the handler up.
 	ctx, cancel := context.WithCancelCause(l.WorkCtx)
-	stop := l.startHeartbeat(ctx, d, cancel, intake)
+	stopHeartbeat := l.startHeartbeat(ctx, d, cancel, intake)
 	if intake.CountAttempts != nil && d.Attempt >= l.MaxDeliveries {
 		d.Attempt = intake.CountAttempts(l.WorkCtx, d)
 	}
 	ctx = l.withTrace(ctx, d, intake)
-	subject := d.Subject
+	subject := d.Subject // a copy, because a handler that was given up may still write into d
 	measured := l.startMeasuring(d, intake)
-	guard := l.watchHandler(ctx, d, began, func(cause error) {
-		stop()
+	guard := l.watchHandler(ctx, func(cause error) {
+		stopHeartbeat()
 		measured.abandon()
 		l.quarantine(d, subject, time.Since(began), cause)
 		free()
 	})
 
-	// Call the handler, unless the message was delivered too often. While there is trouble with the servers the number of
-	// deliveries does not count, because messages come again although somebody works on them.
-	if d.Attempt > l.MaxDeliveries && !intake.Unlimited && !l.Bus.Conn.HadTrouble(troubleCounts) {
-		err = fault.New(
-			fault.Internal, "pipeline: delivered %d times, and no worker came to its end",
-			d.Attempt-1,
-		)
-	} else {
-		asked, err = l.callHandler(ctx, d, intake)
-		hasFewLeft := d.Attempt >= l.MaxDeliveries-1 && !intake.Unlimited // further deliveries
-		for tries := 1; tries < troubleTries && hasFewLeft && l.failedByTrouble(ctx, err); tries++ {
-			asked, err = l.callHandler(ctx, d, intake)
-		}
-	}
-
+	handlerOutcome, err := l.tryHandler(ctx, d, intake)
 	if !guard.noteReturn() {
 		l.Log.Warn(
 			"a handler that was given up has returned", "subject", msg.Subject, "took",
@@ -171,13 +142,13 @@ func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 		return false
 	}
 
-	// Decide the outcome.
-	stop()
-	measured.end(began, err == nil && (asked == Done || asked == Held))
+	// Decide the outcome. The cause of the context's end is read before cancel sets one.
+	stopHeartbeat()
+	measured.end(began, err == nil && (handlerOutcome == Done || handlerOutcome == Held))
 	cause := context.Cause(ctx)
 	cancel(nil)
 
-	outcome := l.decideOutcome(d, intake, asked, err, cause)
+	outcome := l.decideOutcome(d, intake, handlerOutcome, err, cause)
 	took := time.Since(began)
 	d.endSpan(outcome, err)
 	l.Metrics.Settled(l.Stage, outcome.name, took)
@@ -185,12 +156,56 @@ func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 	return true
 }
 
+// readSubject parses the subject of a message into d, and reports whether it is valid. A message on another subject is
+// rejected, because there is no job to answer to.
+func (l *Loop) readSubject(d *Message) bool {
+	var err error
+	if d.Subject, err = message.ParseSubject(d.Raw.Subject); err != nil {
+		l.rejectSubject(d, err)
+		return false
+	}
+	switch d.Subject.Kind {
+	case message.KindCancel, message.KindDeadline, message.KindRedrive, message.KindEnd:
+		d.KeepsJob = true
+	}
+	return true
+}
+
+// verify reports whether a message is authentic, and rejects a forged one.
+func (l *Loop) verify(d *Message) bool {
+	if l.Bus.Log.Verify(l.WorkCtx, d.Raw) {
+		return true
+	}
+	l.Bus.Log.Reject(l.WorkCtx, d.Raw)
+	return false
+}
+
+// tryHandler calls the handler, unless the message was delivered too often. If trouble with the servers makes the
+// handler fail on one of the last deliveries, it is called again, up to troubleTries times.
+func (l *Loop) tryHandler(ctx context.Context, d *Message, intake *Intake) (Outcome, error) {
+	// While there is trouble with the servers the number of deliveries does not count, because messages come again
+	// although somebody works on them.
+	isDeliveredTooOften := d.Attempt > l.MaxDeliveries && !intake.Unlimited
+	if isDeliveredTooOften && !l.Bus.Conn.HadTrouble(troubleCounts) {
+		return Done, fault.New( // the error decides, not Done
+			fault.Internal, "pipeline: delivered %d times, and no worker came to its end",
+			d.Attempt-1,
+		)
+	}
+
+	outcome, err := l.callHandler(ctx, d, intake)
+	isAmongLast := d.Attempt >= l.MaxDeliveries-1 && !intake.Unlimited // at most one more delivery
+	for tries := 1; tries < troubleTries && isAmongLast && l.waitIfTrouble(ctx, err); tries++ {
+		outcome, err = l.callHandler(ctx, d, intake)
+	}
+	return outcome, err
+}
+
 // logOutcome logs the outcome of a message: at level debug if nothing is wrong, and otherwise as a warning with the
 // error.
 func (l *Loop) logOutcome(d *Message, outcome Outcome, err error, took time.Duration) {
 	level := slog.LevelWarn
-	isNormal := outcome == Done || outcome == Held || outcome.name == laterName
-	if err == nil || isNormal {
+	if err == nil || outcome.isNormal() {
 		level = slog.LevelDebug
 		err = nil
 	}
@@ -216,8 +231,8 @@ func (l *Loop) logOutcome(d *Message, outcome Outcome, err error, took time.Dura
 }
 
 // callHandler resolves the payload of a message and calls the intake's handler. A panic becomes an internal error,
-// because the message or the program is at fault, and the worker goes on.
-func (l *Loop) callHandler(ctx context.Context, d *Message, intake *Intake) (asked Outcome, err error) {
+// because the message or the program is at fault, and the worker goes on. With an error the outcome means nothing.
+func (l *Loop) callHandler(ctx context.Context, d *Message, intake *Intake) (outcome Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			l.Log.Error(
@@ -245,8 +260,9 @@ func (l *Loop) callHandler(ctx context.Context, d *Message, intake *Intake) (ask
 	if l.Hook != nil {
 		l.Hook(l.Stage, d.Subject)
 	}
-	ctx, end := l.Processors.Enter(ctx, message.WorksFor(d.Raw.Subject, d.Raw.Header))
-	defer end()
+	// The computation looks at ctx, and gives way while its tenant has more than its share of the processors.
+	ctx, leave := l.Processors.Enter(ctx, message.WorksFor(d.Raw.Subject, d.Raw.Header))
+	defer leave()
 	return intake.Handler(ctx, d)
 }
 
@@ -259,10 +275,11 @@ const (
 	troubleCounts = time.Minute            // trouble less than that ago explains how often a message was delivered
 )
 
-// failedByTrouble reports whether an attempt failed by trouble with the servers, and waits for troubleRetry if so. Then
-// a message with few deliveries left is tried again here, with heartbeats, because its deliveries are meant for workers
-// that die at the message.
-func (l *Loop) failedByTrouble(ctx context.Context, err error) bool {
+// waitIfTrouble reports whether a message may be tried again at once after the error err: an attempt failed by trouble
+// with the servers, and the work goes on. It waits for troubleRetry before it returns true. Such a message is tried
+// again in this process, with heartbeats, and not delivered again, because the number of deliveries is there to find
+// messages at which workers die.
+func (l *Loop) waitIfTrouble(ctx context.Context, err error) bool {
 	if err == nil || CodeOf(err) != fault.Infrastructure {
 		return false
 	}
@@ -278,63 +295,84 @@ func (l *Loop) failedByTrouble(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && l.StartCtx.Err() == nil
 }
 
-// startHeartbeat begins the heartbeats of a message, which run in a goroutine of their own until stop is called. Each
-// heartbeat tells the server that the message is in work, so that it is not delivered to another worker. It also
-// cancels the work if the job has its answer by then, or if the ceiling is reached; heartbeats go on until the handler
-// returns or is given up.
-//
-// A heartbeat does not wait for the look for an answer. One that is late by more than Heartbeat counts as trouble with
-// the servers, because the message may have been delivered again meanwhile.
+// heartbeat repeats a sign of life for a message while its handler works. Each beat runs in the goroutine of a timer,
+// which it sets again for the next beat.
+type heartbeat struct {
+	loop   *Loop
+	d      *Message
+	intake *Intake
+	ctx    context.Context
+	cancel context.CancelCauseFunc // ends the work, with a reason
+	began  time.Time
+
+	mu             sync.Mutex // held during a beat; guards what follows
+	timer          *time.Timer
+	due            time.Time // when the next beat should come
+	isOver         bool      // no further beats
+	isLooking      bool      // a goroutine asks the server whether the job has its answer
+	isProgressTold bool      // the progress was published, or is not wanted
+}
+
+// startHeartbeat begins the heartbeats of a message, which go on until stop is called: when the handler returns or is
+// given up.
 func (l *Loop) startHeartbeat(
 	ctx context.Context, d *Message, cancel context.CancelCauseFunc, intake *Intake,
 ) (stop func()) {
-	began := time.Now()
-	due := began.Add(l.Heartbeat)
-	isOver, isLooking := false, false
-	isProgressTold := intake.SkipsProgress || intake.Unlimited || d.KeepsJob // read here, because the handler may write d.KeepsJob
-
-	var mu sync.Mutex // held during a beat
-	var timer *time.Timer
-	lookForAnswer := func() {
-		if l.isAnswered(ctx, d.Subject.Job) {
-			cancel(ErrAnswered)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		isLooking = false
+	now := time.Now()
+	h := &heartbeat{
+		loop: l, d: d, intake: intake, ctx: ctx, cancel: cancel, began: now, due: now.Add(l.Heartbeat),
+		isProgressTold: intake.SkipsProgress || intake.Unlimited || d.KeepsJob, // read here, because the handler may write d.KeepsJob
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	timer = time.AfterFunc(l.Heartbeat, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if isOver {
-			return
-		}
-		if time.Since(began) > l.Ceiling && !intake.Unlimited {
-			cancel(errCeiling)
-		}
+	h.mu.Lock() // the first beat uses h.timer
+	defer h.mu.Unlock()
+	h.timer = time.AfterFunc(l.Heartbeat, h.beat)
+	return h.stop
+}
 
-		d.Raw.ExtendDeadline()
-		if !isProgressTold { // at the first heartbeat, so that quick work has no progress
-			l.Progress(d.Subject.Job, l.Stage, 0, 1)
-			isProgressTold = true
-		}
-		if time.Since(due) > l.Heartbeat {
-			l.Bus.Conn.NoteTrouble()
-		}
-		if !intake.Unlimited && !isLooking {
-			isLooking = true
-			go lookForAnswer()
-		}
-		due = time.Now().Add(l.Heartbeat)
-		timer.Reset(l.Heartbeat)
-	})
-
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		isOver = true
-		timer.Stop()
+// beat is one heartbeat. It tells the server that the message is in work, so that the message is not delivered to
+// another worker. It cancels the work if the ceiling is reached, or, in a goroutine for which no beat waits, if the job
+// has its answer by now.
+func (h *heartbeat) beat() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.isOver {
+		return
 	}
+	l := h.loop
+	if time.Since(h.began) > l.Ceiling && !h.intake.Unlimited {
+		h.cancel(errCeiling)
+	}
+
+	h.d.Raw.ExtendDeadline()
+	if !h.isProgressTold { // at the first heartbeat, so that quick work has no progress
+		l.Progress(h.d.Subject.Job, l.Stage, 0, 1)
+		h.isProgressTold = true
+	}
+	if time.Since(h.due) > l.Heartbeat { // so late that the message may have been delivered again meanwhile
+		l.Bus.Conn.NoteTrouble()
+	}
+	if !h.intake.Unlimited && !h.isLooking {
+		h.isLooking = true
+		go h.lookForAnswer()
+	}
+	h.due = time.Now().Add(l.Heartbeat)
+	h.timer.Reset(l.Heartbeat)
+}
+
+// lookForAnswer asks the server whether the job has its answer, and cancels the work if so.
+func (h *heartbeat) lookForAnswer() {
+	if h.loop.isAnswered(h.ctx, h.d.Subject.Job) {
+		h.cancel(ErrAnswered)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.isLooking = false
+}
+
+// stop ends the heartbeats. A beat that has begun comes to its end before.
+func (h *heartbeat) stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.isOver = true
+	h.timer.Stop()
 }

@@ -93,6 +93,9 @@ const laterName = "later"
 // Later returns the outcome that the message is delivered again after a pause, although nothing is wrong.
 func Later(pause time.Duration) Outcome { return Outcome{name: laterName, pause: pause} }
 
+// isNormal reports whether nothing went wrong with the message.
+func (o Outcome) isNormal() bool { return o == Done || o == Held || o.name == laterName }
+
 // String returns the name under which the outcome is counted.
 func (o Outcome) String() string { return o.name }
 

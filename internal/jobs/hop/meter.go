@@ -88,7 +88,8 @@ func (m *Meter) Work() message.Work {
 	return m.recentCost()
 }
 
-// recentCost is Work for a caller that holds m.mu.
+// recentCost is Work for a caller that holds m.mu: the mean seconds of a small message, and the flops in a second of
+// large ones. A number that is unknown is 0.
 func (m *Meter) recentCost() (cost message.Work) {
 	if m.small.count > 0 {
 		cost.Seconds = m.small.seconds / m.small.count
@@ -110,9 +111,10 @@ func (m *Meter) costHeader(earlier, stage string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	cost := m.recentCost()
-	isFirst := cost.Seconds > 0 && m.stated.Seconds == 0 || cost.Flops > 0 && m.stated.Flops == 0 // measurement of its kind
+	isUnknown := cost == message.Work{}
+	hasFirst := cost.Seconds > 0 && m.stated.Seconds == 0 || cost.Flops > 0 && m.stated.Flops == 0 // a number that was unknown before
 	wasStatedLately := time.Since(m.statedAt) < stampEvery
-	if cost == (message.Work{}) || wasStatedLately && !isFirst {
+	if isUnknown || wasStatedLately && !hasFirst {
 		return earlier
 	}
 	m.statedAt = time.Now()

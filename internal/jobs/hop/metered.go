@@ -53,7 +53,8 @@ func (m *measurement) abandon() {
 	}
 }
 
-// end reports the finished work. worked is false if nothing was done.
+// end reports the finished work, and ends its charge. worked is false if nothing was done: then the message has no
+// flops, and does not count in the mean cost of messages.
 func (m *measurement) end(began time.Time, worked bool) {
 	if m == nil {
 		return

@@ -61,8 +61,9 @@ func (l *Loop) isRebuildable(d *Message, err error) bool {
 	return false
 }
 
-// rebuild acknowledges a message and starts its job again. lost is the error of what was lost. If this worker dies in
-// between, the sweeper starts the job.
+// rebuild acknowledges a message and starts its job again, because something that the message needs was lost. lost is
+// the error that says what. If this worker dies in between, the sweeper starts the job. If the message is a partial, the
+// job's partials are deleted first, so that all of its tasks are contracted again.
 func (l *Loop) rebuild(d *Message, lost error) Outcome {
 	ctx, cancel := context.WithTimeout(l.WorkCtx, WriteTimeout)
 	defer cancel()

@@ -14,37 +14,33 @@ import (
 )
 
 // decideOutcome acknowledges a message, has it delivered again, or ends its job with an error, and returns which of
-// these it did. The handler has asked for an outcome or returned err. cause is why the handler's context ended, or nil.
-func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cause error) Outcome {
-	if errors.Is(cause, ErrAnswered) {
-		// The heartbeat found an answer, which may be that of another request.
-		asked = Done
-		err = ErrAnswered
-		if d.Digest != "" && errors.Is(l.CheckUnanswered(l.WorkCtx, d.Subject.Job, d.Digest), ErrForeign) {
-			err = ErrForeign
-		}
+// these it did. The handler has returned handlerOutcome or, if it failed, err. cause is why the handler's context ended;
+// it is nil if the context has not ended.
+func (l *Loop) decideOutcome(d *Message, intake *Intake, handlerOutcome Outcome, err, cause error) Outcome {
+	if errors.Is(cause, ErrAnswered) { // a heartbeat found an answer, whatever the handler did since
+		handlerOutcome, err = Done, l.answeredError(d)
 	}
 
 	// The message needs nothing more, waits, or is rebuilt.
 	switch {
-	case err == nil && asked == Held:
+	case err == nil && handlerOutcome == Held:
 		return Held
-	case err == nil && asked.name == laterName:
-		d.Raw.Redeliver(asked.pause)
-		return asked
+	case err == nil && handlerOutcome.name == laterName:
+		d.Raw.Redeliver(handlerOutcome.pause)
+		return handlerOutcome
 	case err == nil, errors.Is(err, ErrAnswered):
 		d.Raw.Acknowledge()
 		return Done
 	case errors.Is(err, ErrLater), l.WorkCtx.Err() != nil: // not now, or the process ends
 		d.Raw.Redeliver(0)
 		return Later(0)
-	case errors.Is(cause, errCeiling):
+	case errors.Is(cause, errCeiling): // ends the job below, with this error in place of the context's
 		err = fault.New(
 			fault.OverBudget, "pipeline: %s: the ceiling of %v for one message is reached", l.Stage,
 			l.Ceiling,
 		)
 	case errors.Is(err, ErrForeign):
-		return l.giveUp(d, err, l.isStoredRequests(d)) // if d belongs to the stored request, its job ends with an error
+		return l.giveUp(d, err, l.isOfStoredRequest(d)) // if d belongs to the stored request, its job ends with an error
 	case l.isRebuildable(d, err):
 		return l.rebuild(d, err)
 	}
@@ -56,24 +52,42 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 		}
 	}
 
-	// Failures of the infrastructure or the program may pass: deliver the message again, up to a limit.
-	code := CodeOf(err)
-	switch code {
+	switch CodeOf(err) {
 	case fault.Infrastructure, fault.Internal:
-		mayWait := code == fault.Infrastructure && d.Attempt < troubleLimit*l.MaxDeliveries && l.Bus.Conn.TroubleExplains(err, troubleOver)
-		if d.Attempt < l.MaxDeliveries || intake.Unlimited || mayWait {
-			d.Raw.Redeliver(Backoff(code, d.Attempt))
-			return Retry
-		}
-		return l.giveUp(d, err, true)
+		return l.retry(d, intake, err)
 	}
+	return l.endFailed(d, err)
+}
 
-	// Failures of the job end it with an error.
+// answeredError returns ErrForeign if the stored answer of a message's job is that of another request, and ErrAnswered
+// if it is not, or if that cannot be found out.
+func (l *Loop) answeredError(d *Message) error {
+	if d.Digest != "" && errors.Is(l.CheckUnanswered(l.WorkCtx, d.Subject.Job, d.Digest), ErrForeign) {
+		return ErrForeign
+	}
+	return ErrAnswered
+}
+
+// retry has a message delivered again after a failure of the infrastructure or the program, which may pass. A message
+// that has had MaxDeliveries is given up, unless the intake is unlimited or trouble with the servers explains the
+// failure.
+func (l *Loop) retry(d *Message, intake *Intake, err error) Outcome {
+	code := CodeOf(err)
+	isExplained := code == fault.Infrastructure && d.Attempt < troubleLimit*l.MaxDeliveries && l.Bus.Conn.TroubleExplains(err, troubleOver)
+	if d.Attempt < l.MaxDeliveries || intake.Unlimited || isExplained {
+		d.Raw.Redeliver(Backoff(code, d.Attempt))
+		return Retry
+	}
+	return l.giveUp(d, err, true)
+}
+
+// endFailed ends the job of a message with an error. A malformed message becomes a dead letter as well.
+func (l *Loop) endFailed(d *Message, err error) Outcome {
 	if d.IsMalformed {
 		return l.giveUp(d, err, true)
 	}
-	if failErr := l.EndWithError(d, err); failErr != nil {
-		l.Log.Error("cannot write an answer", "job", d.Subject.Job, "error", failErr)
+	if writeErr := l.EndWithError(d, err); writeErr != nil {
+		l.Log.Error("cannot write an answer", "job", d.Subject.Job, "error", writeErr)
 		d.Raw.Redeliver(Backoff(fault.Infrastructure, d.Attempt))
 		return Retry
 	}
@@ -81,8 +95,9 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 	return Failed
 }
 
-// isStoredRequests reports whether a message has the digest of its job's stored request.
-func (l *Loop) isStoredRequests(d *Message) bool {
+// isOfStoredRequest reports whether a message has the digest of its job's stored request. It reports false if that
+// cannot be found out.
+func (l *Loop) isOfStoredRequest(d *Message) bool {
 	ctx, cancel := context.WithTimeout(l.WorkCtx, WriteTimeout)
 	defer cancel()
 	s, err := l.Submission(ctx, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
@@ -104,17 +119,20 @@ func CodeOf(err error) fault.Code {
 // which is likely to be repeated, it is 0.1 s. For others it grows by a factor of 4 with each attempt, from 0.1 s to 10
 // s.
 func Backoff(code fault.Code, attempt int) time.Duration {
+	const shortest, longest = 100 * time.Millisecond, 10 * time.Second
 	if code == fault.Internal {
-		return 100 * time.Millisecond
+		return shortest
 	}
-	return min(100*time.Millisecond<<min(2*(attempt-1), 10), 10*time.Second)
+	doublings := min(2*(attempt-1), 10) // two for each attempt; ten are above longest
+	return min(shortest<<doublings, longest)
 }
 
-// Refuse decides the outcome of a message whose handler returned Held, after it failed.
+// Refuse decides the outcome of a message whose handler returned Held, and whose work failed with err after that.
 func (l *Loop) Refuse(d *Message, err error) { l.decideOutcome(d, &Intake{}, Done, err, nil) }
 
 // rejectSubject gives up a message whose subject has no valid job id. Streams cannot check ids, so a request under an
-// invalid id is stored and acknowledged. A client that waits under that id gets the error as its answer.
+// invalid id is stored and acknowledged. A client that waits under that id gets the error as its answer. If the answer
+// cannot be written, the message is delivered again.
 func (l *Loop) rejectSubject(d *Message, err error) {
 	l.Log.Error("a message on a wrong subject", "subject", d.Raw.Subject, "error", err)
 	if id, isModel := modelID(d.Raw.Subject); isModel && l.FromClients {
@@ -138,8 +156,8 @@ func modelID(subject string) (id string, isModel bool) {
 }
 
 // answerNameless stores a dead letter of a request under an invalid id, and answers the request on the subject on which
-// its sender waits. Both name the job by the nearest valid id. If the id has a wildcard or is very long, no subject can
-// have the answer.
+// its sender waits. The dead letter and the answer name the job by the nearest valid id. If the id has a wildcard or is
+// very long, no subject can have the answer, and the request has none.
 func (l *Loop) answerNameless(d *Message, id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
 	defer cancel()
@@ -151,7 +169,8 @@ func (l *Loop) answerNameless(d *Message, id string) error {
 		return err
 	}
 
-	if strings.ContainsAny(id, "*>") || len(id) > bus.LongestSubject/2 {
+	hasAnswerSubject := !strings.ContainsAny(id, "*>") && len(id) <= bus.LongestSubject/2 // half of it, for the rest of the subject
+	if !hasAnswerSubject {
 		return nil
 	}
 

@@ -42,11 +42,13 @@ func (l *Loop) startWorkSpan(ctx context.Context, d *Message) context.Context {
 	)
 	d.span = span
 
-	// The wait is beside the work, below the span of ctx. If ctx has none, it is below the work.
+	// The span of the wait has the same parent as that of the work. If the message brought no parent, the work is the
+	// parent of its wait, so that both are in one trace.
+	waitParent := ctx
 	if !trace.SpanContextFromContext(ctx).IsValid() {
-		ctx = workCtx
+		waitParent = workCtx
 	}
-	tracing.RecordWait(ctx, l.Tracer, spanWait+l.Stage, d.Raw.Stored, time.Now(), attributes...)
+	tracing.RecordWait(waitParent, l.Tracer, spanWait+l.Stage, d.Raw.Stored, time.Now(), attributes...)
 	return workCtx
 }
 
@@ -87,11 +89,7 @@ func (d *Message) endSpan(outcome Outcome, err error) {
 		return
 	}
 	d.span.SetAttributes(tracing.Outcome.String(outcome.name))
-	isNormal := outcome == Done || outcome == Held || outcome.name == laterName
-	if isNormal {
-		err = nil
-	}
-	if err != nil {
+	if err != nil && !outcome.isNormal() {
 		tracing.Fail(d.span, string(CodeOf(err)))
 	}
 	d.span.End()

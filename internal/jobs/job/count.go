@@ -90,7 +90,7 @@ type Count[D any] struct {
 	pause      time.Duration
 
 	// The look under way:
-	asked         Question // the last question
+	question      Question // the last question
 	isFull        bool     // every chunk was counted when it began
 	isListedAgain bool     // chunks were gone, and it listed them again
 	inLook        []D      // the deliveries that were held when it began
@@ -161,42 +161,40 @@ func (c *Count[D]) Begin(full bool) Question {
 
 // setQuestion sets and returns the next question.
 func (c *Count[D]) setQuestion(ask Ask) Question {
-	c.asked = Question{Ask: ask}
+	c.question = Question{Ask: ask}
 	if ask == AskFirst {
-		c.asked.First = c.earlyEnd()
+		c.question.First = c.earlyEnd()
 	}
-	return c.asked
+	return c.question
 }
 
 // Reply takes the reply to the last question, and returns the next one. chunks are those that Listed found. If the look
 // is over, the next question is AskNothing, and the effects are the caller's to carry out.
 func (c *Count[D]) Reply(r Reply, chunks map[int]bool) (next Question, e Effects[D]) {
-	switch asked := c.asked; {
-	// The look ends.
+	switch question := c.question; {
+	// The look ends, after any question.
 	case r == Failed:
 		return c.setQuestion(AskNothing), c.finishLook(Effects[D]{Return: c.inLook})
 	case r == Yes:
 		return c.setQuestion(AskNothing), c.finishLook(Effects[D]{Acknowledge: c.inLook})
 
 	// The job has no answer yet: sum it, try its first chunks, or list what is stored.
-	case asked.Ask == AskOver && c.isFull:
+	case question.Ask == AskOver && c.isFull:
 		return c.setQuestion(AskSum), e
-	case asked.Ask == AskOver && c.earlyEnd() > 0:
+	case question.Ask == AskOver && c.earlyEnd() > 0:
 		return c.setQuestion(AskFirst), e
-	case asked.Ask == AskOver:
+	case question.Ask == AskOver:
 		return c.setQuestion(AskList), e
-	case asked.Ask == AskFirst:
-		if r == No {
-			c.triedFirst = asked.First
+	case question.Ask == AskFirst:
+		if r == No { // otherwise one of them is gone, and they may be tried again
+			c.triedFirst = question.First
 		}
 		return c.setQuestion(AskList), e
-	case asked.Ask == AskList:
-		for k := range chunks {
-			c.seenChunks[k] = true
-		}
-		if len(chunks) == c.chunks {
-			return c.setQuestion(AskSum), e
-		}
+	case question.Ask == AskList && len(chunks) == c.chunks:
+		c.markSeen(chunks)
+		return c.setQuestion(AskSum), e
+	case question.Ask == AskList: // some are missing
+		c.markSeen(chunks)
 
 	// A sum failed. Partials go if a job is started again, and forged ones go when they are read: list again, once.
 	case r == Gone && !c.isListedAgain:
@@ -205,10 +203,17 @@ func (c *Count[D]) Reply(r Reply, chunks map[int]bool) (next Question, e Effects
 		return c.setQuestion(AskList), e
 	case r == Gone: // listed again, and not there to be read: a replica is behind
 		return c.setQuestion(AskNothing), c.finishLook(Effects[D]{Return: c.inLook})
-	case r == Mixed:
+	case r == Mixed: // the job was started again, and some of its chunks come anew
 		clear(c.seenChunks)
 	}
 	return c.setQuestion(AskNothing), c.waitForMore()
+}
+
+// markSeen counts chunks as seen.
+func (c *Count[D]) markSeen(chunks map[int]bool) {
+	for k := range chunks {
+		c.seenChunks[k] = true
+	}
 }
 
 // finishLook ends the look with effects, and the count unless partials have come meanwhile. The timer begins a look for

@@ -14,20 +14,25 @@ type Sweep struct {
 	Many  bool          // there are too many jobs without answer to look at each often
 	Full  bool          // a stream is so full that jobs which wait for reparam-worker have to be moved, too
 
-	asked Ask           // the last question
-	rest  time.Duration // until the next look; 0: there is none
+	question Ask           // the last question
+	rest     time.Duration // until the next look; 0: there is none
 }
 
+// restShare sets the rest of jobs that are looked at rarely: it is their age divided by restShare.
+const restShare = 4
+
 // Begin begins the look and returns the first question. Jobs that wait for reparam-worker, which are most in an
-// overloaded system, are looked at rarely, and young ones are not asked about.
+// overloaded system, are looked at rarely. If such a job is so young that its rest is the shortest, nothing is asked
+// about it.
 func (s *Sweep) Begin() Ask {
 	if s.rest = s.After; s.Waits || s.Many {
-		s.rest = min(max(s.After, s.Age/4), LongestRest)
+		s.rest = min(max(s.After, s.Age/restShare), LongestRest)
 	}
-	if !s.Waits || s.Age >= 4*s.After {
-		s.asked = AskOver
+	isYoung := s.Age < restShare*s.After
+	if !s.Waits || !isYoung {
+		s.question = AskOver
 	}
-	return s.asked
+	return s.question // AskNothing if it was not set
 }
 
 // Reply takes the reply to the last question, and returns the next one:
@@ -41,24 +46,24 @@ func (s *Sweep) Begin() Ask {
 //
 // Any other reply ends the look.
 func (s *Sweep) Reply(yes bool) Ask {
-	asked := s.asked
-	s.asked = AskNothing
+	question := s.question
+	s.question = AskNothing
 	switch {
-	case yes && (asked == AskOver || asked == AskCarry):
+	case yes && (question == AskOver || question == AskCarry):
 		s.rest = 0
-	case asked == AskOver && s.Waits:
-		s.asked = AskPassed
-	case asked == AskOver, asked == AskPassed && (yes || s.Full):
+	case question == AskOver && s.Waits:
+		s.question = AskPassed
+	case question == AskOver, question == AskPassed && (yes || s.Full):
 		s.Waits = s.Waits && !yes
-		s.asked = AskCarry
-	case asked == AskCarry && !s.Waits:
-		s.asked = AskUnderWay
-	case asked == AskUnderWay && !yes:
-		s.asked = AskSum
-	case asked == AskSum && !yes:
-		s.asked = AskRestart
+		s.question = AskCarry
+	case question == AskCarry && !s.Waits:
+		s.question = AskUnderWay
+	case question == AskUnderWay && !yes:
+		s.question = AskSum
+	case question == AskSum && !yes:
+		s.question = AskRestart
 	}
-	return s.asked
+	return s.question
 }
 
 // Rest returns the time from the end of this look to the next one, or 0 if there is none.

@@ -47,41 +47,7 @@ func (c *cacheMetrics) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector. It sends the sums of the counts of all caches.
 func (c *cacheMetrics) Collect(to chan<- prometheus.Metric) {
-	c.mu.Lock()
-	caches := c.caches
-	c.mu.Unlock()
-
-	// Sum over the caches.
-	sum := cache.Stats{Kinds: map[string]cache.KindStats{}}
-
-	// Kinds without an entry are sent as well, as 0.
-	for _, kind := range rememberedKinds {
-		sum.Kinds[kind] = cache.KindStats{}
-	}
-
-	for _, source := range caches {
-		s := source.Stats()
-		sum.Stored += s.Stored
-		sum.Shared += s.Shared
-		sum.Waited += s.Waited
-		sum.Corrupt += s.Corrupt
-		sum.Errors += s.Errors
-		sum.Refused += s.Refused
-		sum.Skipped += s.Skipped
-		sum.TooLarge += s.TooLarge
-		sum.HotEntries += s.HotEntries
-		sum.HotBytes += s.HotBytes
-		for kind, k := range s.Kinds {
-			all := sum.Kinds[kind]
-			sum.Kinds[kind] = cache.KindStats{
-				Hits:   all.Hits + k.Hits,
-				Hot:    all.Hot + k.Hot,
-				Misses: all.Misses + k.Misses,
-			}
-		}
-	}
-
-	// Send the sums.
+	sum := c.sum()
 	send := func(d *prometheus.Desc, t prometheus.ValueType, x int64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, t, float64(x), labels...)
 	}
@@ -101,6 +67,40 @@ func (c *cacheMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 	send(cacheEntries, prometheus.GaugeValue, sum.HotEntries)
 	send(cacheBytes, prometheus.GaugeValue, sum.HotBytes)
+}
+
+// sum returns the sums of the counts of all caches. It has all of rememberedKinds, as 0 if there is no entry.
+func (c *cacheMetrics) sum() cache.Stats {
+	c.mu.Lock()
+	caches := c.caches
+	c.mu.Unlock()
+
+	sum := cache.Stats{Kinds: map[string]cache.KindStats{}}
+	for _, kind := range rememberedKinds {
+		sum.Kinds[kind] = cache.KindStats{}
+	}
+	for _, source := range caches {
+		s := source.Stats()
+		sum.Stored += s.Stored
+		sum.Shared += s.Shared
+		sum.Waited += s.Waited
+		sum.Corrupt += s.Corrupt
+		sum.Errors += s.Errors
+		sum.Refused += s.Refused
+		sum.Skipped += s.Skipped
+		sum.TooLarge += s.TooLarge
+		sum.HotEntries += s.HotEntries
+		sum.HotBytes += s.HotBytes
+		for kind, k := range s.Kinds {
+			total := sum.Kinds[kind]
+			sum.Kinds[kind] = cache.KindStats{
+				Hits:   total.Hits + k.Hits,
+				Hot:    total.Hot + k.Hot,
+				Misses: total.Misses + k.Misses,
+			}
+		}
+	}
+	return sum
 }
 
 // add adds a cache to those that are counted.

@@ -84,34 +84,33 @@ func New(stages ...string) *Metrics {
 			"forged_total",
 			"Messages of workers that no worker signed, or for another subject or time.", "kind",
 		),
-		swept: newCounter("swept_total", "Stalled jobs that the sweeper took up.", "action"),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		swept:    newCounter("swept_total", "Stalled jobs that the sweeper took up.", "action"),
+		seconds:  newTimes("message_seconds", "Time from delivery to acknowledgement.", "stage"),
+		requests: newTimes("request_seconds", "Time of requests for an immediate answer: answered, pending, refused.", "outcome"),
+		stalled: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: "basetensor",
-			Name:      "message_seconds",
-			Help:      "Time from delivery to acknowledgement.",
-			Buckets:   prometheus.ExponentialBuckets(0.0005, 4, 10),
-		}, []string{"stage"}),
+			Name:      "storage_stalled",
+			Help:      "1 while the NATS server answers and stores nothing, else 0.",
+		}),
+		stalls: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: "basetensor",
+			Name:      "storage_stalled_total",
+			Help:      "How often the NATS server was found to store nothing.",
+		}),
 	}
+	if len(stages) == 0 {
+		stages = stage.Names()
+	}
+	m.register(slices.ContainsFunc(stages, cached.UsesCache))
+	m.startCounters(stages)
+	for _, kind := range append(slices.Clone(message.Internals), message.KindServes) { // the kinds that workers sign
+		m.forged.WithLabelValues(string(kind))
+	}
+	return m
+}
 
-	m.requests = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Namespace: "basetensor",
-		Name:      "request_seconds",
-		Help:      "Time of requests for an immediate answer: answered, pending, refused.",
-		Buckets:   prometheus.ExponentialBuckets(0.0005, 4, 10),
-	}, []string{"outcome"})
-
-	m.stalled = prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: "basetensor",
-		Name:      "storage_stalled",
-		Help:      "1 while the NATS server answers and stores nothing, else 0.",
-	})
-
-	m.stalls = prometheus.NewCounter(prometheus.CounterOpts{
-		Namespace: "basetensor",
-		Name:      "storage_stalled_total",
-		Help:      "How often the NATS server was found to store nothing.",
-	})
-
+// register registers the metrics, with those of the caches if withCaches.
+func (m *Metrics) register(withCaches bool) {
 	m.registry.MustRegister(
 		m.stalled, m.stalls, m.messages, m.redelivery, m.outcomes, m.conflicts,
 		m.swept, m.seconds, m.requests, m.hung, m.forged,
@@ -120,21 +119,19 @@ func New(stages ...string) *Metrics {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-
 	m.jobs.register(m.registry)
 	m.usage.register(m.registry)
-
-	if len(stages) == 0 {
-		stages = stage.Names()
-	}
-	m.startCounters(stages)
-	if slices.ContainsFunc(stages, cached.UsesCache) {
+	if withCaches {
 		m.registry.MustRegister(&m.caches)
 	}
-	for _, kind := range append(slices.Clone(message.Internals), message.KindServes) {
-		m.forged.WithLabelValues(string(kind))
-	}
-	return m
+}
+
+// newTimes returns histograms of seconds with a label, from half a millisecond to two minutes.
+func newTimes(name, help, label string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: "basetensor", Name: name, Help: help,
+		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10), // the last one begins at 0.0005·4⁹ = 131 s
+	}, []string{label})
 }
 
 // newCounter returns counters with labels.

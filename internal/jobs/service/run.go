@@ -30,21 +30,51 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 		stages = stage.Names()
 	}
 
-	// Connect to NATS.
-	nc := c.NC
-	if nc == nil {
-		var api string
-		var err error
-		if nc, api, err = bus.Connect(c.URL, "basetensor-"+stages[0], c.Logger); err != nil {
-			return err
-		}
-		defer nc.Close()
-		c.API = cmp.Or(c.API, api)
-	}
-
-	trust, err := c.trust(stages)
+	b, trust, closeConn, err := c.openBus(stages)
+	defer closeConn()
 	if err != nil {
 		return err
+	}
+	store, err := c.openCache(b, trust, stages)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	c.Metrics.WatchCache(store)
+	c.Metrics.Classes(func(tenant string) string { return c.Tenants.Tenants().Class(tenant) })
+	// The probe reports an error at once that would otherwise be logged when the first job comes.
+	defer runBeside(ctx, func(context.Context) { _ = store.Probe(ctx) })()
+
+	watchCtx, endWatch := context.WithCancel(ctx)
+	defer runBeside(
+		watchCtx, func(ctx context.Context) { workers.WatchStorage(ctx, b.Conn, c.Logger, c.Metrics) },
+	)()
+	defer endWatch()
+	defer workers.SpareHeap(len(stages))()
+
+	// workCtx ends Drain after ctx: work in progress is given up.
+	workCtx, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	keepWork := context.AfterFunc(ctx, func() { time.AfterFunc(c.Drain, giveUp) })
+	defer keepWork()
+	return c.runStages(ctx, workCtx, b, store, stages)
+}
+
+// openBus connects to NATS, unless c has a connection, and returns the bus of the stages with the keys by which they
+// sign and verify messages. closeConn closes a connection that openBus has made, and is never nil. If openBus connects,
+// it sets the API of c by the URL of the server.
+func (c *Config) openBus(stages []string) (b *bus.Bus, trust seal.Trust, closeConn func(), err error) {
+	closeConn = func() {}
+	if c.NC == nil {
+		nc, api, err := bus.Connect(c.URL, "basetensor-"+stages[0], c.Logger)
+		if err != nil {
+			return nil, trust, closeConn, err
+		}
+		c.NC, closeConn = nc, nc.Close
+		c.API = cmp.Or(c.API, api)
+	}
+	if trust, err = c.trust(stages); err != nil {
+		return nil, trust, closeConn, err
 	}
 	options := bus.Options{API: c.API, Guard: bus.Guard{
 		Trust: trust, Remove: true, RemoveAnswers: slices.Contains(stages, query.StageAggregate),
@@ -53,47 +83,33 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 	if c.Tenants != nil {
 		options.Quota = c.Tenants.Quota
 	}
-	b, err := bus.New(nc, options)
-	if err != nil {
-		return err
-	}
+	b, err = bus.New(c.NC, options)
+	return b, trust, closeConn, err
+}
 
-	// Open the cache, which is in this process only if there is no Redis.
+// openCache opens the cache, which is in this process only if there is no Redis. If none of the stages uses the cache,
+// it sets the URL of Redis to "".
+func (c *Config) openCache(b *bus.Bus, trust seal.Trust, stages []string) (*cache.Cache, error) {
 	if !slices.ContainsFunc(stages, cached.UsesCache) {
 		c.Redis = ""
 	}
-	cacheOptions := cache.Options{
+	options := cache.Options{
 		Timeout:  c.RedisTimeout,
 		Overflow: cached.Overflow{Blobs: b.Blobs},
 		Secrets:  trust.Keys.Secrets,
 		Logger:   c.Logger,
 	}
-	store := cache.NewOn(c.RedisClient, c.Redis, cacheOptions)
-	if c.RedisClient == nil {
-		if store, err = cache.Open(c.Redis, cacheOptions); err != nil {
-			return err
-		}
+	store := cache.NewOn(c.RedisClient, c.Redis, options) // sets the log of the client library, before Open makes a client
+	if c.RedisClient != nil {
+		return store, nil
 	}
-	defer store.Close()
-	c.Metrics.WatchCache(store)
-	c.Metrics.Classes(func(tenant string) string { return c.Tenants.Tenants().Class(tenant) })
-	// The probe reports an error at once that would otherwise be logged when the first job comes.
-	defer runBeside(ctx, func(context.Context) { _ = store.Probe(ctx) })()
+	return cache.Open(c.Redis, options)
+}
 
-	watching, unwatch := context.WithCancel(ctx)
-	defer runBeside(
-		watching, func(ctx context.Context) { workers.WatchStorage(ctx, b.Conn, c.Logger, c.Metrics) },
-	)()
-	defer unwatch()
-	defer workers.SpareHeap(len(stages))()
-
-	// soft ends with ctx, or when a stage fails: nothing new is begun. hard ends Drain later: work in progress is given up.
-	hard, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer giveUp()
-	grace := context.AfterFunc(ctx, func() { time.AfterFunc(c.Drain, giveUp) })
-	defer grace()
-	g, soft := errgroup.WithContext(ctx)
-
+// runStages runs the stages until ctx ends or one of them fails. Then they begin nothing new. The messages in work are
+// finished, or given up when workCtx ends. If the stages end because ctx has ended, the error is nil.
+func (c *Config) runStages(ctx, workCtx context.Context, b *bus.Bus, store *cache.Cache, stages []string) error {
+	g, startCtx := errgroup.WithContext(ctx)
 	host := workers.NewHost(workers.Host{
 		Settings: c.Settings,
 		Bus:      b,
@@ -102,14 +118,15 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 		Tracer:   tracing.Tracer(c.Tracing),
 		Cache:    store,
 		Redis:    c.Redis != "" || c.RedisClient != nil,
-		WorkCtx:  hard,
-		StartCtx: soft,
+		WorkCtx:  workCtx,
+		StartCtx: startCtx,
 	})
 
-	// Run the stages.
+	// All workers are made before the first one runs, because each tells the host what it needs.
 	running := make([]*workers.Worker, len(stages))
 	ready := make([]func() error, len(stages))
 	for i, stage := range stages {
+		var err error
 		if running[i], err = host.Worker(stage); err != nil {
 			return err
 		}
@@ -119,17 +136,15 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 		g.Go(w.Run)
 	}
 	c.Metrics.Watch(ready)
-	c.Metrics.Server(nc.ConnectedServerVersion)
-
-	err = g.Wait()
-	if ctx.Err() != nil {
-		return nil
+	c.Metrics.Server(c.NC.ConnectedServerVersion)
+	if err := g.Wait(); ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
-// trust returns the keys by which the stages verify and sign messages. An aggregator needs seeds if others check its
-// signatures.
+// trust returns the keys by which the stages verify and sign messages. An aggregator signs answers by seeds, and needs
+// them if the public keys are set by which others check its signatures.
 func (c Config) trust(stages []string) (seal.Trust, error) {
 	seed := ""
 	if slices.Contains(stages, query.StageAggregate) {

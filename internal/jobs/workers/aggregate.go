@@ -39,32 +39,28 @@ func (h *Host) setUpAggregate(worker *Worker) {
 	aggregate.collector = newCollector(aggregate.sums)
 	worker.stop = aggregate.collector.stop
 
+	// shortIntake returns the intake of messages about a job's end, which are few and quick.
+	shortIntake := func(feed streams.Feed, handler hop.Handler) *intake {
+		return &intake{Feed: feed, Intake: hop.Intake{Handler: handler}, pull: pull.Intake{Prefetch: shortPrefetch, Slots: 1}}
+	}
 	worker.intakes = []*intake{
 		{
 			Feed:   streams.Partials,
 			Intake: hop.Intake{Handler: aggregate.collector.handlePartial, MeasuresCost: true},
 			pull:   pull.Intake{Prefetch: shortPrefetch, Slots: 4},
 		},
-		{
-			Feed:   streams.Deadlines,
-			Intake: hop.Intake{Handler: aggregate.handleDeadline},
-			pull:   pull.Intake{Prefetch: shortPrefetch, Slots: 1},
-		},
-		{
-			Feed:   streams.Cancels,
-			Intake: hop.Intake{Handler: aggregate.handleCancel},
-			pull:   pull.Intake{Prefetch: shortPrefetch, Slots: 1},
-		},
-		{
-			Feed:   streams.Ends,
-			Intake: hop.Intake{Handler: aggregate.handleEnd},
-			pull:   pull.Intake{Prefetch: shortPrefetch, Slots: 1},
-		},
+		shortIntake(streams.Deadlines, aggregate.handleDeadline),
+		shortIntake(streams.Cancels, aggregate.handleCancel),
+		shortIntake(streams.Ends, aggregate.handleEnd),
 	}
+	if h.SweepAfter > 0 {
+		h.setUpSweeper(worker, aggregate)
+	}
+}
 
-	if h.SweepAfter <= 0 {
-		return
-	}
+// setUpSweeper gives worker the intake of stored models, which sweepModel looks at, and the goroutines that look after
+// the streams and measure the backlog.
+func (h *Host) setUpSweeper(worker *Worker, aggregate *Aggregate) {
 	aggregate.keeper = &streams.Keeper{
 		Bus:        h.Bus,
 		Log:        worker.loop.Log,
@@ -183,17 +179,17 @@ func (w *sums) answerSoFar(ctx context.Context, lane int, job, digest string) (a
 	// Store their sum if at least one query has an estimate.
 	began := time.Now()
 	results := stage.AggregateNow(job, assignments, valuesOf(partials))
-	for _, r := range results {
-		if r.Status == query.StatusOK {
-			return true, progress, w.storeAnswer(ctx, partials, began, results)
-		}
+	hasEstimate := slices.ContainsFunc(results, func(r query.Result) bool { return r.Status == query.StatusOK })
+	if !hasEstimate {
+		return false, progress, nil
 	}
-	return false, progress, nil
+	return true, progress, w.storeAnswer(ctx, partials, began, results)
 }
 
-// growingPartials returns the partials of the youngest run of a job in the order of their chunks, if the job's
-// estimates grow with the number of first chunks. Otherwise it returns only the progress. If a partial belongs to
-// another request than digest, it returns neither. A stored partial that is nil could not be read.
+// growingPartials returns the partials of the youngest run of a job in the order of their chunks, if some of the job's
+// first chunks may make an estimate (Ends). Otherwise it returns no partials, with the progress. If a partial belongs
+// to another request than digest, it returns no partials and no progress. A stored partial that is nil could not be
+// read.
 func growingPartials(stored []*message.Partial, digest string) (partials []*message.Partial, progress taskProgress) {
 	for _, p := range stored {
 		switch {
@@ -206,7 +202,7 @@ func growingPartials(stored []*message.Partial, digest string) (partials []*mess
 			return nil, progress
 		}
 	}
-	partials, _ = splitByRun(slices.DeleteFunc(stored, func(p *message.Partial) bool { return p == nil }))
+	partials, _ = splitByRun(slices.DeleteFunc(stored, func(p *message.Partial) bool { return p == nil })) // changes stored
 	slices.SortFunc(partials, func(a, b *message.Partial) int { return a.K - b.K })
 	return partials, progress
 }
@@ -231,7 +227,6 @@ func (w *sums) storeAnswer(
 	ctx, span := w.startSpan(ctx, partials)
 	defer span.End()
 
-	// Complete the results with timings and names.
 	timings := sumTimings(partials)
 	timings[query.StageAggregate] = milliseconds(began)
 	if first.Stored > 0 {
@@ -243,10 +238,10 @@ func (w *sums) storeAnswer(
 	}
 	for i := range results {
 		results[i].TimingsMS = timings
-		results[i].Name(names)
+		results[i].Name(names) // names its variables
 	}
 
-	if first.N > 1 {
+	if first.N > 1 { // the progress of a job with one chunk is reported when that comes
 		w.Progress(first.Job, w.Stage, 1, 1)
 	}
 	answer := &wire.Answer{
@@ -259,7 +254,8 @@ func (w *sums) storeAnswer(
 	return w.WaitForRoom(ctx, func() error { return w.Answer(ctx, answer, storedAt(first.Stored)) })
 }
 
-// sumTimings returns the milliseconds of each stage. Those of contraction are summed over the chunks.
+// sumTimings returns the milliseconds of each stage. Those of contraction are summed over the chunks; those of the
+// stages before are the same in all partials.
 func sumTimings(partials []*message.Partial) map[string]float64 {
 	timings := maps.Clone(partials[0].Timings)
 	if timings == nil {
@@ -326,7 +322,7 @@ func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*mess
 // splitByRun divides partials into the run of the youngest one and the others. Partials of one run have the same
 // numeric kind, plan and number of chunks.
 func splitByRun(partials []*message.Partial) (run, others []*message.Partial) {
-	youngest := &message.Partial{}
+	youngest := &message.Partial{} // the zero one is older than all
 	for _, p := range partials {
 		if p.Sequence >= youngest.Sequence {
 			youngest = p

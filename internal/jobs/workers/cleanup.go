@@ -100,14 +100,15 @@ func (w *Aggregate) moveToEnd(ctx context.Context, d *hop.Message) (hasMoved boo
 		return false, nil
 	}
 
-	// All moves have to be done within the margin: the message that moves first must not be older than the model by more than that.
+	// All moves have to be done within the margin: the message that moves first must not be older than the model by more
+	// than that. A third of the margin is left for the last request.
 	ctx, cancel := context.WithTimeout(ctx, crowd.Times.Margin*2/3)
 	defer cancel()
 
 	lane, job := d.Subject.Lane, d.Subject.Job
 	model, err := w.Bus.Log.GetRaw(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
-	movedByOther := errors.Is(err, bus.ErrNotFound) || err == nil && model.Sequence != d.Raw.Sequence
-	if movedByOther {
+	isGone := errors.Is(err, bus.ErrNotFound) || err == nil && model.Sequence != d.Raw.Sequence
+	if isGone { // another aggregator has moved it
 		return true, nil
 	}
 	if err != nil {

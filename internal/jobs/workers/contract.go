@@ -53,25 +53,12 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 	if err := decodeTask(d, &m); err != nil {
 		return hop.Done, err
 	}
-
-	// Leave the task to workers of another kind if it is for them, and skip it if its job has ended or its deadline has passed.
 	if pause := w.host.kinds.passPause(d.Raw, m.NumericKind); pause > 0 {
-		return hop.Later(pause), nil
+		return hop.Later(pause), nil // the task is for workers of another numeric kind
 	}
-	err := w.CheckOpen(ctx, d, m.DeadlineMS)
-	if fault.CodeOf(err) == fault.Deadline { // the timer or the sweeper ends the job, with the best estimate so far if it has one
-		return hop.Done, nil
-	}
-	if err != nil {
-		return hop.Done, err
-	}
-
-	// A task that is delivered again may have been contracted by somebody else.
 	subject := message.PartialSubject(d.Subject.Lane, m.Job, m.N, m.K)
-	if !w.IsFresh(d) {
-		if isStored, err := w.Bus.Log.Has(ctx, bus.StreamPartial, subject); err != nil || isStored {
-			return hop.Done, err // the partial is stored, and the stream delivers it to the aggregator
-		}
+	if isNeeded, err := w.isNeeded(ctx, d, &m, subject); err != nil || !isNeeded {
+		return hop.Done, err
 	}
 
 	// Read the network and the plan, and check the task against them.
@@ -83,47 +70,34 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 	if err != nil {
 		return hop.Done, err
 	}
-	results, end := w.host.memoryOf(cacheOwner(m.Tenant, m.OwnCache)).shared.startUse()
-	defer end()
-	if err := w.checkTask(&m, net, assignments, results); err != nil {
+	shared, endUse := w.host.memoryOf(cacheOwner(m.Tenant, m.OwnCache)).shared.startUse()
+	defer endUse()
+	if err := w.checkTask(&m, net, assignments, shared); err != nil {
 		d.IsMalformed = true
 		return hop.Done, err
 	}
-
-	// Contract, with the memory that the tables take reserved.
 	d.Queries = stage.CountAsked(assignments)
-	free, err := w.host.memory.Hold(ctx, w.tableBytes(&m, assignments))
-	if err != nil {
-		return hop.Done, err
-	}
-	defer free()
-	began := time.Now()
-	var until time.Time
-	if m.DeadlineMS > 0 {
-		until = began.Add(time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.JobStored))
-	}
-	values, err := stage.Contract(
-		ctx, net, assignments, m.Demands, m.Units,
-		stage.ContractOptions{
-			First:   m.First,
-			Until:   until,
-			Memory:  w.memoryLimit(m.Memory),
-			Threads: w.host.Threads,
-			Shared:  results,
-		},
-	)
-	if err != nil {
-		return hop.Done, err
-	}
 
-	if w.host.Arithmetic != nil {
-		w.host.Arithmetic.Round(values)
+	// Contract, with the memory that the tables take reserved until the values are stored.
+	release, err := w.host.memory.Hold(ctx, w.tableBytes(&m, assignments))
+	if err != nil {
+		return hop.Done, err
+	}
+	defer release()
+	began := time.Now()
+	values, err := w.contract(ctx, &m, net, assignments, stage.ContractOptions{
+		First:   m.First,
+		Until:   w.contractUntil(d, m.DeadlineMS, began),
+		Memory:  w.memoryLimit(m.Memory),
+		Threads: w.host.Threads,
+		Shared:  shared,
+	})
+	if err != nil {
+		return hop.Done, err
 	}
 	d.Flops = m.Cost
 	d.SetAttributes(tracing.Flops.Float64(m.Cost))
-
-	// Store the values.
-	out := &message.Partial{
+	partial := &message.Partial{
 		Job:         m.Job,
 		Tenant:      m.Tenant,
 		Digest:      m.Digest,
@@ -138,7 +112,43 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 		Stored:      m.Stored,
 		Timings:     withTiming(m.Timings, w.Stage, began),
 	}
-	return hop.Done, w.StoreOutput(ctx, bus.StreamPartial, subject, out, d, samePartial)
+	return hop.Done, w.StoreOutput(ctx, bus.StreamPartial, subject, partial, d, samePartial)
+}
+
+// isNeeded reports whether a task is still to be contracted. It reports false if the deadline has passed, because the
+// timer or the sweeper ends the job then, with the best estimate so far if it has one. It also reports false if the
+// partial is stored, by an earlier run of the same task; the stream delivers that to the aggregator. subject is that of
+// the partial. It returns an error if the job has ended.
+func (w *Contract) isNeeded(ctx context.Context, d *hop.Message, m *message.Task, subject string) (bool, error) {
+	err := w.CheckOpen(ctx, d, m.DeadlineMS)
+	if fault.CodeOf(err) == fault.Deadline {
+		return false, nil
+	}
+	if err != nil || w.IsFresh(d) { // a fresh task has no partial
+		return err == nil, err
+	}
+	isStored, err := w.Bus.Log.Has(ctx, bus.StreamPartial, subject)
+	return err == nil && !isStored, err
+}
+
+// contractUntil returns when the contraction of a job's task ends that begins at began: at the job's deadline. It
+// returns zero if there is none.
+func (w *Contract) contractUntil(d *hop.Message, deadlineMS int64, began time.Time) time.Time {
+	if deadlineMS <= 0 {
+		return time.Time{}
+	}
+	return began.Add(time.Duration(deadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.JobStored))
+}
+
+// contract returns the values of a task's units. In tests they are rounded as another processor would.
+func (w *Contract) contract(
+	ctx context.Context, m *message.Task, net *btn.Network, assignments []btn.Assignment, options stage.ContractOptions,
+) ([]btn.UnitValue, error) {
+	values, err := stage.Contract(ctx, net, assignments, m.Demands, m.Units, options)
+	if err == nil && w.host.Arithmetic != nil {
+		w.host.Arithmetic.Round(values)
+	}
+	return values, err
 }
 
 // decodeTask decodes a task into m and checks that it belongs to its subject. It writes the facts of the request into
@@ -218,7 +228,8 @@ func checkRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignme
 }
 
 // tableBytes returns the bytes that a task's tables take at a time, by its plans: the size of the largest unit's tables
-// times the number of threads, but at most memoryLimit, unless a single unit takes more.
+// times the number of threads. If that is above memoryLimit, it is memoryLimit, or the size of the largest unit's tables
+// if that is larger.
 func (w *Contract) tableBytes(m *message.Task, assignments []btn.Assignment) float64 {
 	largest := 0.0
 	for _, u := range m.Units {
@@ -226,15 +237,15 @@ func (w *Contract) tableBytes(m *message.Task, assignments []btn.Assignment) flo
 		if a.Plan == nil {
 			continue
 		}
-		part, estimate := a.Plan.Part(u.Part)
+		part, estimate := a.Plan.Part(u.Part) // the part, and the estimate that it belongs to
 		bytes := 0.0
 		if estimate != nil {
 			bytes = estimate.Cost.Bytes
 		}
-		if a.Cost != nil {
+		if a.Cost != nil { // of the whole assignment
 			bytes = max(bytes, a.Cost.Bytes)
 		}
-		if batcher, ok := part.(contraction.Batcher); ok && len(m.Units) > 1 { // it contracts several units side by side
+		if batcher, ok := part.(contraction.Batcher); ok && len(m.Units) > 1 { // it contracts Lanes units side by side
 			bytes *= float64(batcher.Lanes())
 		}
 		largest = max(largest, bytes)
@@ -258,7 +269,7 @@ func (w *Contract) memoryLimit(requested int64) int64 {
 // samePartial reports whether two partials of one chunk are the same but for timings and times. Partials of different
 // numeric kinds or plans count as the same, because the aggregator refuses to mix them.
 func samePartial(a, b wire.Message) bool {
-	x, y := *a.(*message.Partial), *b.(*message.Partial)
+	x, y := *a.(*message.Partial), *b.(*message.Partial) // copies, whose timings are removed below
 	if x.NumericKind != y.NumericKind || x.JobBlob != y.JobBlob {
 		return true
 	}
@@ -293,6 +304,8 @@ func (w *Contract) countTries(ctx context.Context, d *hop.Message) int {
 	if !mayBePassed && !isHeavy(d.Raw) {
 		return d.Attempt
 	}
+	// Find the first try without a mark, which is this one, and leave its mark. Beyond MaxDeliveries the number makes no
+	// difference. If a mark cannot be looked for or left, the tries so far count.
 	for try := 1; ; try++ {
 		mark := fmt.Appendf(nil, "basetensor: try %d of %s, message %d", try, d.Raw.Subject, d.Raw.Sequence)
 		isMarked, err := w.Bus.Blobs.HasAndRenew(ctx, wire.Digest(mark))

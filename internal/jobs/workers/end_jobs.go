@@ -46,14 +46,19 @@ func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) erro
 
 	// Partials carry the digest of their request. So they may become the answer before the model, which may be large, is read.
 	answered, progress, err := w.answerSoFar(ctx, lane, m.Job, m.Digest)
-	if errors.Is(err, hop.ErrForeign) { // the timer of another request
+	switch {
+	case errors.Is(err, hop.ErrForeign): // the timer of another request
 		return nil
-	}
-	if err != nil && !errors.Is(err, bus.ErrLost) || answered {
+	case errors.Is(err, bus.ErrLost) && !answered: // the partials have no plan any more; the job can still end with an error
+	case err != nil, answered:
 		return err
 	}
+	return w.expireWithError(ctx, lane, m, progress)
+}
 
-	// End the job with an error, unless the timer is another request's.
+// expireWithError ends a job whose deadline has passed with an error that states the progress, unless the deadline is
+// that of another request under the same id.
+func (w *Aggregate) expireWithError(ctx context.Context, lane int, m *wire.Deadline, progress taskProgress) error {
 	request, err := w.Submission(ctx, message.AnyLaneFilter(m.Job))
 	isOtherRequest := err == nil && request.Digest != m.Digest && !request.IsLost
 	if errors.Is(err, bus.ErrNotFound) || isOtherRequest {

@@ -234,7 +234,7 @@ func rendezvous(job string, cores map[string]int) string {
 	best, bestScore := "", math.Inf(-1)
 	for _, kind := range slices.Sorted(maps.Keys(cores)) {
 		h := sha256.Sum256([]byte(job + " " + kind))
-		u := (float64(binary.BigEndian.Uint32(h[:])) + 0.5) / (1 << 32)
+		u := (float64(binary.BigEndian.Uint32(h[:])) + 0.5) / (1 << 32) // the half keeps u from being 0
 		if score := float64(cores[kind]) / -math.Log(u); score > bestScore {
 			best, bestScore = kind, score
 		}

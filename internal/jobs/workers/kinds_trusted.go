@@ -120,20 +120,26 @@ func (k *kinds) lookForPartials(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		k.mu.Lock()
-		if partialKind != "" {
-			k.noteReturn(partialKind, sequence)
-		}
-		// An answered job waits no more. But if another kind computed it, and this kind has returned nothing since the job waits, the
-		// job stays as evidence against the kind.
-		record := k.recordOf(q.kind)
-		isByOther := partialKind != "" && partialKind != q.kind
-		if isAnswered && (!isByOther || record.lastReturn.After(record.waiting[q.job].noted)) {
-			delete(record.waiting, q.job)
-		}
-		k.mu.Unlock()
+		k.noteFindings(q.kind, q.job, partialKind, sequence, isAnswered)
 	}
 	return nil
+}
+
+// noteFindings notes what was found about a job that waits for a kind: the kind and the sequence of its youngest
+// partial, "" if there is none, and whether the job is answered. An answered job waits no more. But if another kind
+// computed it, and this kind has returned nothing since the job waits, the job stays as evidence against the kind.
+func (k *kinds) noteFindings(kind, job, partialKind string, sequence uint64, isAnswered bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if partialKind != "" {
+		k.noteReturn(partialKind, sequence)
+	}
+	record := k.recordOf(kind)
+	isByOtherKind := partialKind != "" && partialKind != kind
+	hasReturnedSince := record.lastReturn.After(record.waiting[job].noted)
+	if isAnswered && (!isByOtherKind || hasReturnedSince) {
+		delete(record.waiting, job)
+	}
 }
 
 // lastPartial returns the kind and the sequence of a job's youngest partial. The kind is "" if no partial is stored, or

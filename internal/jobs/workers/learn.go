@@ -84,7 +84,8 @@ func (w *Learn) handleNetwork(ctx context.Context, d *hop.Message) (hop.Outcome,
 	}
 	began := time.Now()
 	var p *jobPlan
-	if d.Attempt > 1 || w.Bus.Conn.Since(d.JobStored) > earlierPlanAge {
+	mayHaveBegun := d.Attempt > 1 || w.Bus.Conn.Since(d.JobStored) > earlierPlanAge
+	if mayHaveBegun {
 		p, err = w.findEarlierPlan(ctx, d, m.Job)
 	}
 	if p == nil && err == nil {
@@ -104,7 +105,7 @@ func (w *Learn) handleNetwork(ctx context.Context, d *hop.Message) (hop.Outcome,
 
 // planWithFirstAnswer makes the plans of a job's queries. If the job has a deadline, it also stores a first answer, at
 // most once:
-//   - before planning, if the network is large or the message is delivered again
+//   - before planning, if the network is large (its head start is 0) or the message is delivered again
 //   - from a goroutine, if planning takes longer than its head start
 //   - after planning, if planning failed or the contraction of the plans may be late
 func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network) (*jobPlan, error) {
@@ -114,18 +115,9 @@ func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *bt
 
 	// Store a first answer now, or when the head start of planning is over.
 	remaining := time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.JobStored)
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(ctx) // its end gives up a first answer in work, which is of no use after this function
 	defer cancel()
-	var isBegun atomic.Bool
-	hasEnded := make(chan struct{})
-	store := func(remaining time.Duration) { // once: further calls wait for the first one
-		if !isBegun.CompareAndSwap(false, true) {
-			<-hasEnded
-			return
-		}
-		defer close(hasEnded)
-		w.storeFirstAnswer(ctx, d, net, m, remaining)
-	}
+	store := onlyFirst(func(remaining time.Duration) { w.storeFirstAnswer(ctx, d, net, m, remaining) })
 	headStart := stage.HeadStart(remaining, len(net.Cores))
 	if headStart == 0 || d.Attempt > 1 {
 		store(remaining)
@@ -143,10 +135,29 @@ func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *bt
 	switch plan.Insure(p.assignments, len(net.Cores), m.Settings) {
 	case plan.Insured:
 		store(remaining)
-	case plan.InsuredBySweep: // one sweep of belief propagation suffices
-		store(0)
+	case plan.InsuredBySweep:
+		store(oneSweep)
 	}
 	return p, nil
+}
+
+// oneSweep is the remaining time with which storeFirstAnswer makes one sweep of belief propagation: no time is left for
+// a second one.
+const oneSweep = 0
+
+// onlyFirst returns a function that calls store with the argument of its first call. Further calls wait until that has
+// ended, and do nothing else.
+func onlyFirst(store func(remaining time.Duration)) func(remaining time.Duration) {
+	var isBegun atomic.Bool
+	hasEnded := make(chan struct{})
+	return func(remaining time.Duration) {
+		if !isBegun.CompareAndSwap(false, true) {
+			<-hasEnded
+			return
+		}
+		defer close(hasEnded)
+		store(remaining)
+	}
 }
 
 // storeFirstAnswer computes and stores the first answer of a job, given the remaining time until its deadline. A
@@ -162,16 +173,14 @@ func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.N
 		}
 	}()
 
-	// An earlier attempt may have stored it.
 	subject := message.FirstSubject(m.Job)
-	if d.Attempt > 1 {
+	if d.Attempt > 1 { // an earlier attempt may have stored it
 		var isStored bool
 		if isStored, err = w.Bus.Log.Has(ctx, bus.StreamPartial, subject); isStored || err != nil {
 			return
 		}
 	}
 
-	// Compute the results, and name what they are about.
 	results, err := stage.FirstResults(ctx, m.Job, net, m.Queries, m.Settings, remaining)
 	if err != nil || !stage.HasAnswer(results) {
 		return
@@ -181,10 +190,9 @@ func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.N
 		return
 	}
 	for i := range results {
-		results[i].Name(names)
+		results[i].Name(names) // names its variables
 	}
 
-	// Store the answer.
 	answer := &wire.Answer{Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusOK, Results: results}
 	msg, err := hop.NewMsg(subject, answer, d)
 	if err != nil {
@@ -208,8 +216,8 @@ func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Netwo
 	// Plan.
 	owner := cacheOwner(m.Tenant, m.OwnCache)
 	memory := w.host.memoryOf(owner)
-	_, end := memory.shared.startUse()
-	defer end()
+	_, endUse := memory.shared.startUse() // planning uses the shared results by way of memory.knowledge
+	defer endUse()
 	assignments, err := stage.Learn(planning, net, m.Queries, settings, memory.memo, memory.knowledge)
 	if err != nil {
 		return nil, err
@@ -233,7 +241,7 @@ func (w *Learn) fitToDeadline(ctx context.Context, m *message.Network, tables in
 	}
 
 	deadline := time.Duration(m.DeadlineMS) * time.Millisecond
-	work := policy.WorkShare * deadline.Seconds() * policy.Rate // operations within the deadline
+	work := policy.WorkShare * deadline.Seconds() * policy.Rate // operations in WorkShare of the deadline
 	settings.Budget = min(settings.WithDefaults().Budget, work)
 
 	remaining := stage.PlanningTime(deadline, tables) - w.Bus.Conn.Since(time.UnixMilli(m.Stored))

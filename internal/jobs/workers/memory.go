@@ -42,7 +42,8 @@ func (h *Host) newMemory(owner string) *ownerMemory {
 	return memory
 }
 
-// memoryOf returns the memory of an owner; "" is everybody.
+// memoryOf returns what this process remembers for an owner, whose jobs share it with no others. The owner "" is
+// everybody. Owners that come again after others have displaced them begin with an empty memory.
 func (h *Host) memoryOf(owner string) *ownerMemory {
 	if owner == "" {
 		return h.everybody

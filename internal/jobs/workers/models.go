@@ -29,7 +29,8 @@ import (
 // prepareNetwork returns the stored network of a request's model, and the request's queries, which it checks. It takes
 // the network from what is remembered for an owner, "" for everybody, or builds it. The request m was decoded from
 // payload. isRepeated says that the message was delivered before. The earlier attempt may have failed because the
-// network is lost, so the server is asked whether a remembered network is still stored.
+// network is lost, so the server is asked whether a remembered network is still stored. If the network is built from a
+// model in m, prepareNetwork removes the model from m.
 func (w *Reparam) prepareNetwork(
 	ctx context.Context, owner string, m *wire.Request, payload []byte, isRepeated bool,
 ) (network cached.Network, queries []query.Query, err error) {
@@ -44,7 +45,13 @@ func (w *Reparam) prepareNetwork(
 		return network, queries, err
 	}
 
-	// The model is in the request. Its network may be remembered.
+	return w.inlineNetwork(ctx, owner, m, payload, isRepeated)
+}
+
+// inlineNetwork is prepareNetwork for a request that carries its model.
+func (w *Reparam) inlineNetwork(
+	ctx context.Context, owner string, m *wire.Request, payload []byte, isRepeated bool,
+) (network cached.Network, queries []query.Query, err error) {
 	key, hasModel := inlineKeyOf(owner, m, payload)
 	if remembered, ok := w.host.inlineNetworks.Get(key); ok && hasModel {
 		isStored, err := w.isStored(ctx, remembered.Blob, isRepeated)
@@ -57,7 +64,7 @@ func (w *Reparam) prepareNetwork(
 		}
 	}
 
-	// Build it.
+	// The network is not remembered, or is lost: build it.
 	model, err := readModel(m.Model, m.Text, len(payload))
 	if err != nil {
 		return network, nil, fault.Wrap(fault.BadInput, err)
@@ -125,17 +132,18 @@ func (w *Reparam) registeredNetwork(
 
 	encoded, isHit, err := w.host.Cache.GetOrCompute(ctx, key, compute)
 	network, ok := cached.DecodeNetwork(encoded)
+	isUsable := ok
 	if err == nil && ok && isHit { // the blob may be gone although the cache has its digest
-		ok, err = w.isStored(ctx, network.Blob, isRepeated)
+		isUsable, err = w.isStored(ctx, network.Blob, isRepeated)
 	}
-	if err != nil || ok {
+	if err != nil || isUsable {
 		return network, err
 	}
 
 	// The remembered network is lost or cannot be decoded: build it again.
 	w.host.Cache.Forget(ctx, key)
 	if encoded, err = compute(ctx); err == nil {
-		network, _ = cached.DecodeNetwork(encoded)
+		network, _ = cached.DecodeNetwork(encoded) // it was encoded just now
 		w.host.Cache.Put(ctx, key, encoded)
 	}
 	return network, err
@@ -215,7 +223,7 @@ func (w *Reparam) buildNetwork(
 		digest, err = w.Bus.Blobs.Put(ctx, blob)
 		return err
 	})
-	if err == nil && w.host.hasLearner { // the learn-worker of this process then need not decode it
+	if err == nil && w.host.hasLearner { // so that the learn-worker of this process need not decode it
 		w.host.networks.values.Add(digest, net, int64(len(blob)))
 	}
 	return cached.Network{Blob: digest, Domains: domains, Names: names}, err

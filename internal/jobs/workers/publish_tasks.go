@@ -38,12 +38,14 @@ type planCut struct {
 	ends        []int     // numbers of first chunks whose values may suffice for an answer
 }
 
-// cost returns the expected operations of chunk k. They are four times as many if marginals are wanted of one of its
-// units.
+// marginalsFactor is how many times as many operations a chunk takes if marginals are wanted of one of its units.
+const marginalsFactor = 4
+
+// cost returns the expected operations of chunk k.
 func (c *planCut) cost(k int) float64 {
 	for _, u := range c.chunks[k] {
 		if u.Query >= 0 && u.Query < len(c.assignments) && c.assignments[u.Query].Want.Marginals {
-			return c.flops[k] * 4
+			return c.flops[k] * marginalsFactor
 		}
 	}
 	return c.flops[k]
@@ -84,11 +86,11 @@ func (w *Learn) cutAndPublish(ctx context.Context, d *hop.Message, m *message.Ne
 
 		// Publish the tasks. If those of another plan are there, go on with that plan.
 		tasks := w.makeTasks(d.Subject.Lane, m, p, demands, cut)
-		other, err := w.publishTasks(ctx, d, tasks, p, begin)
-		if err != nil || other == nil {
+		differing, err := w.publishTasks(ctx, d, tasks, p, begin)
+		if err != nil || differing == nil {
 			return err
 		}
-		p = other
+		p = differing
 	}
 	return fault.New(fault.Infrastructure, "pipeline: the tasks of job %s follow several plans", m.Job)
 }
@@ -104,8 +106,8 @@ func (w *Learn) storePlan(ctx context.Context, p *jobPlan) error {
 	})
 }
 
-// makeTasks returns one task per chunk. The first task carries the names of the model. If there are several, one
-// numeric kind of workers is to compute all of them.
+// makeTasks returns one task per chunk. The first task carries the names of the model. If there are several tasks, one
+// numeric kind of workers is to compute all of them, because only processors of one kind give the same bits.
 func (w *Learn) makeTasks(lane int, m *message.Network, p *jobPlan, demands []btn.Demand, cut *planCut) []*message.Task {
 	kind := ""
 	if len(cut.chunks) > 1 {
@@ -113,7 +115,7 @@ func (w *Learn) makeTasks(lane int, m *message.Network, p *jobPlan, demands []bt
 	}
 	tasks := make([]*message.Task, len(cut.chunks))
 	for k, units := range cut.chunks {
-		first, named := demandsOf(units, demands)
+		firstDemand, taskDemands := demandsOf(units, demands)
 		tasks[k] = &message.Task{
 			Job:         m.Job,
 			Tenant:      m.Tenant,
@@ -128,8 +130,8 @@ func (w *Learn) makeTasks(lane int, m *message.Network, p *jobPlan, demands []bt
 			NumericKind: kind,
 			Ends:        cut.ends,
 			Cost:        cut.cost(k),
-			Demands:     named,
-			First:       first,
+			Demands:     taskDemands,
+			First:       firstDemand,
 			Memory:      m.Settings.WithDefaults().Memory,
 			Stored:      m.Stored,
 			DeadlineMS:  m.DeadlineMS,
@@ -161,12 +163,12 @@ func demandsOf(units []btn.Unit, demands []btn.Demand) (first int, named []btn.D
 	return first, named
 }
 
-// publishTasks stores the tasks of plan p, the first one only if no task of the job waits. If tasks or partials of an
-// earlier run follow another plan, it returns that plan, and nil otherwise.
+// publishTasks stores the tasks of plan p, which may not begin before begin unless it is zero. The first task is stored
+// only if no task of the job waits. If tasks or partials of an earlier run follow another plan, publishTasks returns
+// that plan, and nil otherwise.
 //
-// If two runs publish at the same time, at least one of them finds the other's plan: it stores its first task last, and
-// by then the first task of the other still waits, or has left a partial. A task is removed only after its partial is
-// stored.
+// If two runs publish at the same time, the run that stores its first task last finds the other run's plan: the other
+// run's first task still waits then, or has left a partial, because a task is removed only after its partial is stored.
 func (w *Learn) publishTasks(
 	ctx context.Context, d *hop.Message, tasks []*message.Task, p *jobPlan, begin time.Time,
 ) (differing *jobPlan, err error) {
@@ -176,28 +178,31 @@ func (w *Learn) publishTasks(
 	}
 	w.taskRoom.TakePlaces(d.Subject.Lane, len(msgs))
 
-	// Store the first task, or find a message of an earlier run.
-	stored, earlierMessage, err := w.publishFirst(ctx, d, msgs[0], tasks[0])
-	if err == nil && earlierMessage != nil {
-		differing, err = w.differentPlan(ctx, d, p, earlierMessage)
+	isFirstStored, earlier, err := w.publishFirst(ctx, d, msgs[0], tasks[0])
+	if err == nil && earlier != nil {
+		differing, err = w.differentPlan(ctx, d, p, earlier)
 	}
-	isComplete := earlierMessage == nil && len(tasks) == 1
+	isComplete := earlier == nil && len(tasks) == 1
 	if err != nil || differing != nil || isComplete {
 		return differing, err
 	}
-
-	// Store the others.
-	if stored { // the first task may be contracted and removed by now, so it is not stored again
+	if isFirstStored { // it may be contracted and removed by now, so it is not stored again
 		msgs = msgs[1:]
 	}
-	var earlier []*jetstream.RawStreamMsg
+	return w.publishAll(ctx, d, msgs, p)
+}
+
+// publishAll stores tasks of plan p on those of their subjects that have no task. If a task that is there follows
+// another plan, it returns that plan, and nil otherwise.
+func (w *Learn) publishAll(ctx context.Context, d *hop.Message, msgs []*nats.Msg, p *jobPlan) (differing *jobPlan, err error) {
+	var earlier []*jetstream.RawStreamMsg // by message, nil for those that were stored
 	err = w.WaitForRoom(ctx, func() (err error) {
 		earlier, err = w.Bus.Log.PutAllOnce(ctx, bus.StreamTask, msgs)
 		return err
 	})
-	for _, e := range earlier {
-		if e != nil && err == nil && differing == nil {
-			differing, err = w.differentPlan(ctx, d, p, e)
+	for _, m := range earlier {
+		if m != nil && err == nil && differing == nil {
+			differing, err = w.differentPlan(ctx, d, p, m)
 		}
 	}
 	return differing, err
@@ -233,9 +238,12 @@ func (w *Learn) publishFirst(
 		return err
 	})
 	stored = err == nil && earlier == nil
-	if !stored || task.N == 1 {
+	isOnlyTask := task.N == 1 // its partial, if there is one, is the job's answer whatever its plan
+	if !stored || isOnlyTask {
 		return stored, earlier, err
 	}
+
+	// Tasks of an earlier run may have been contracted and removed.
 	earlier, err = w.Bus.Log.Get(
 		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, d.Subject.Lane, task.Job),
 	)
@@ -245,7 +253,8 @@ func (w *Learn) publishFirst(
 	return stored, earlier, err
 }
 
-// differentPlan returns the plan of a stored message of the job. It returns nil if that is p or is lost.
+// differentPlan returns the plan that a stored task or partial of the job follows. It returns nil if that is p, or if
+// its blob is lost.
 func (w *Learn) differentPlan(
 	ctx context.Context, d *hop.Message, p *jobPlan, m *jetstream.RawStreamMsg,
 ) (*jobPlan, error) {

@@ -68,8 +68,9 @@ func (w *Reparam) resumeMoved(ctx context.Context, d *hop.Message) error {
 		return w.reparameterise(ctx, d)
 	}
 
-	if codec.Part(d.Data, "deadline_ms") == nil {
-		return nil // no deadline; the request, which may be large, is not decoded
+	hasDeadline := codec.Part(d.Data, "deadline_ms") != nil // found without decoding the request, which may be large
+	if !hasDeadline {
+		return nil
 	}
 	var m wire.Request
 	if err := decodeIdentified(d, &m); err != nil {
@@ -160,7 +161,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 		return err
 	}
 
-	// Only a model that may have been delivered before can have its answer.
+	// Only a model that may have been delivered before can have its answer, so the server is not asked about others.
 	isRepeated := d.Attempt > 1 || d.Subject.Kind == message.KindRedrive
 	mayBeAnswered := isRepeated || bus.WasMoved(d.Raw.Header) || w.Bus.Conn.Since(d.JobStored) > replayedAge
 	if mayBeAnswered {
@@ -172,21 +173,35 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 		return err
 	}
 
-	// Make the network, with memory for copies of the request reserved.
+	// Make and store the network, with memory for copies of the request reserved.
 	d.SetAttributes(tracing.Method.String(string(m.Settings.WithDefaults().Method)))
-	free, err := w.host.memory.Hold(ctx, requestCopies*float64(len(d.Data)))
+	release, err := w.host.memory.Hold(ctx, requestCopies*float64(len(d.Data)))
 	if err != nil {
 		return err
 	}
-	defer free()
+	defer release()
+	network, err := w.makeNetwork(ctx, d, &m, isRepeated)
+	if err != nil {
+		return err
+	}
+	w.networkRoom.TakePlaces(d.Subject.Lane, 1)
+	subject := message.NetworkSubject(d.Subject.Lane, m.Job)
+	if err := w.StoreOutput(ctx, bus.StreamNetwork, subject, network, d, sameNetwork); err != nil {
+		return err
+	}
+	w.Progress(m.Job, w.Stage, 1, 1)
+	return nil
+}
+
+// makeNetwork returns the message with the network of a request. isRepeated says that the request was delivered before.
+// It removes the model from m, which is no longer needed then.
+func (w *Reparam) makeNetwork(ctx context.Context, d *hop.Message, m *wire.Request, isRepeated bool) (*message.Network, error) {
 	began := time.Now()
 	ownCache := w.host.hasOwnCache(d.Tenant)
-	network, queries, err := w.prepareNetwork(ctx, cacheOwner(d.Tenant, ownCache), &m, d.Data, isRepeated)
+	network, queries, err := w.prepareNetwork(ctx, cacheOwner(d.Tenant, ownCache), m, d.Data, isRepeated)
 	if err != nil {
-		return err
+		return nil, err
 	}
-
-	// Store it.
 	out := &message.Network{
 		Job:        m.Job,
 		Tenant:     d.Tenant,
@@ -200,18 +215,10 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 		DeadlineMS: m.DeadlineMS,
 		Timings:    map[string]float64{w.Stage: milliseconds(began)},
 	}
-
 	if slices.ContainsFunc(queries, needsNames) {
 		out.Names = network.Names
 	}
-
-	w.networkRoom.TakePlaces(d.Subject.Lane, 1)
-	subject := message.NetworkSubject(d.Subject.Lane, m.Job)
-	if err := w.StoreOutput(ctx, bus.StreamNetwork, subject, out, d, sameNetwork); err != nil {
-		return err
-	}
-	w.Progress(m.Job, w.Stage, 1, 1)
-	return nil
+	return out, nil
 }
 
 // needsNames reports whether the answer to a query needs the names of the model: for results about variables, and for
@@ -228,9 +235,11 @@ func (w *Reparam) setDeadline(ctx context.Context, d *hop.Message, deadlineMS in
 		return nil
 	}
 
-	if s, err := w.Bus.Conn.Stream(ctx, bus.StreamModel); err != nil {
+	s, err := w.Bus.Conn.Stream(ctx, bus.StreamModel)
+	if err != nil {
 		return err
-	} else if keep := s.CachedInfo().Config.MaxAge; keep > 0 && deadlineMS > keep.Milliseconds() {
+	}
+	if keep := s.CachedInfo().Config.MaxAge; keep > 0 && deadlineMS > keep.Milliseconds() { // 0: no limit of age
 		return fault.New(fault.BadInput,
 			"pipeline: a deadline of %d ms, jobs are kept for %v", deadlineMS, keep)
 	}
@@ -249,7 +258,7 @@ func (w *Reparam) setDeadline(ctx context.Context, d *hop.Message, deadlineMS in
 
 // sameNetwork reports whether two networks are the same but for timings and times.
 func sameNetwork(a, b wire.Message) bool {
-	x, y := *a.(*message.Network), *b.(*message.Network)
+	x, y := *a.(*message.Network), *b.(*message.Network) // copies
 	x.Timings, y.Timings = nil, nil
 	x.Stored, y.Stored = 0, 0
 	return hop.SameBytes(&x, &y)

@@ -86,31 +86,35 @@ func (w *Reparam) serve(ctx context.Context) error {
 		}
 		return fault.New(fault.Infrastructure, "pipeline: service: %w", err)
 	}
-
-	// Take no more requests.
 	<-ctx.Done()
-	if err := server.Stop(); err != nil {
-		w.Log.Warn("service", "error", err)
-	}
-	// After this flush the requests are here that the server sent before it knew of the stop.
-	w.Bus.Conn.NC.FlushTimeout(hop.WriteTimeout)
-	drainLanes(lanes)
-
-	s.mu.Lock()
-	s.isClosed = true
-	s.mu.Unlock()
-
-	// Work that was started sends its replies before the connection closes.
-	s.inWork.Wait()
-	w.Bus.Conn.NC.FlushTimeout(hop.WriteTimeout)
-	for _, lane := range lanes {
-		lane.close()
-	}
+	s.shutDown(server, lanes)
 	return nil
 }
 
-// addEndpoints begins to take requests and questions about room. If it fails, it may return the service besides the
-// error, for the caller to stop.
+// shutDown takes no more requests and messages, and waits until the work that was started has sent its replies. lanes
+// are the connections on which messages to be stored come.
+func (s *service) shutDown(server micro.Service, lanes []laneConn) {
+	nc := s.Bus.Conn.NC
+	if err := server.Stop(); err != nil {
+		s.Log.Warn("service", "error", err)
+	}
+	// After this flush the requests are here that the server sent before it knew of the stop.
+	nc.FlushTimeout(hop.WriteTimeout)
+	drainLanes(lanes)
+
+	s.mu.Lock()
+	s.isClosed = true // from here on no work is added to inWork
+	s.mu.Unlock()
+
+	s.inWork.Wait()
+	nc.FlushTimeout(hop.WriteTimeout) // sends the last replies
+	for _, lane := range lanes {
+		lane.close()
+	}
+}
+
+// addEndpoints begins to take requests and questions about room. The requests of a tenant come on a subject that names
+// the tenant as their owner. If addEndpoints fails, it may return the service besides the error, for the caller to stop.
 func (s *service) addEndpoints() (micro.Service, error) {
 	server, err := micro.AddService(s.Bus.Conn.NC, micro.Config{
 		Name:         serviceName,
@@ -158,9 +162,10 @@ func (s *service) handleRequest(r micro.Request) {
 }
 
 // startWork takes n units of a room for an owner and calls work in a goroutine. If they are not free, it returns the
-// reason at once. serve waits for the end of the goroutine.
+// reason at once. unit is the word for what the room counts, in that reason. shutDown waits for the end of the
+// goroutine.
 func (s *service) startWork(room *shares.Room, unit, owner string, n int64, work func()) (refusal string) {
-	s.mu.Lock() // so that no work is added to inWork when serve waits for it
+	s.mu.Lock() // so that no work is added to inWork when shutDown waits for it
 	defer s.mu.Unlock()
 	if s.isClosed {
 		return "this worker is stopping"
@@ -195,34 +200,41 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 		return
 	}
 
-	// Wait for the answer. The request is stored now, so every other reply states that its job goes on.
+	// The request is stored now. So whatever happens, it is not refused any more: its job goes on.
 	patience := message.Patience(m.DeadlineMS)
-	wait, cancel := context.WithTimeout(s.WorkCtx, patience)
+	waitCtx, cancel := context.WithTimeout(s.WorkCtx, patience)
 	defer cancel()
-	answer, err := s.Bus.Log.WaitAnswer(wait, m.Job, nil)
+	answer, err := s.Bus.Log.WaitAnswer(waitCtx, m.Job, nil)
 	if err == nil {
-		s.answered.Add(1)
-		s.metrics.Request(metrics.Answered, time.Since(began))
-		h := nats.Header(message.Headers(&wire.Answer{}, m.Job, digest, m.Tenant))
-		// The client gets the aggregator's MAC and signature, and the status that is signed with it.
-		for _, signed := range []string{seal.Header, seal.Signature, message.HeaderStatus} {
-			if v := answer.Header[signed]; len(v) > 0 {
-				h[signed] = v
-			}
-		}
-		s.reply(r, h, answer.Data)
+		s.replyAnswer(r, began, &m, digest, answer)
 		return
 	}
-
-	// Reply that the job goes on.
 	reason := fmt.Sprintf("no answer within %v; the job goes on", patience)
-	if wait.Err() == nil || s.WorkCtx.Err() != nil {
+	hasPatience := waitCtx.Err() == nil || s.WorkCtx.Err() != nil // something else ended the wait
+	if hasPatience {
 		reason = fmt.Sprintf("the wait was broken off; the job goes on: %v", err)
 	}
+	s.replyPending(r, began, &m, digest, reason)
+}
 
+// replyAnswer replies with the answer to a request.
+func (s *service) replyAnswer(r micro.Request, began time.Time, m *wire.Request, digest string, answer *nats.Msg) {
+	s.answered.Add(1)
+	s.metrics.Request(metrics.Answered, time.Since(began))
+	h := nats.Header(message.Headers(&wire.Answer{}, m.Job, digest, m.Tenant))
+	// The client gets the aggregator's MAC and signature, and the status that is signed with it.
+	for _, signed := range []string{seal.Header, seal.Signature, message.HeaderStatus} {
+		if v := answer.Header[signed]; len(v) > 0 {
+			h[signed] = v
+		}
+	}
+	s.reply(r, h, answer.Data)
+}
+
+// replyPending replies that there is no answer yet, for a reason, and that the job goes on.
+func (s *service) replyPending(r micro.Request, began time.Time, m *wire.Request, digest, reason string) {
 	s.pending.Add(1)
 	s.metrics.Request(metrics.Pending, time.Since(began))
-
 	s.replyUnanswered(r, wire.ReplyPending, &wire.Unanswered{
 		Job:    m.Job,
 		Digest: digest,
@@ -266,7 +278,7 @@ func decodeRequest(subject string, data []byte) (m wire.Request, err error) {
 	if err != nil {
 		return m, fault.Wrap(fault.BadInput, err)
 	}
-	newID := nuid.Next
+	newID := nuid.Next // a random id
 	if s.Owner != "" {
 		newID = func() string { return s.Owner + "." + nuid.Next() }
 	}
@@ -364,7 +376,7 @@ func (s *service) replyRoom(r micro.Request, lane int) {
 	ctx, cancel := context.WithTimeout(s.WorkCtx, hop.WriteTimeout)
 	defer cancel()
 	var m message.Room
-	m.Left, m.Full = s.models.Remaining(ctx, lane)
+	m.Left, m.Full = s.models.Remaining(ctx, lane) // Full: a later stream that has no room, or ""
 	if string(r.Data()) == message.AskServed {
 		if _, err := s.Bus.Conn.CheckLane(ctx, lane); err != nil {
 			m.Unserved = s.ErrorInfo(err).Message

@@ -39,6 +39,7 @@ func (w *Aggregate) sweepModel(ctx context.Context, d *hop.Message) (hop.Outcome
 	look := job.Sweep{
 		Age: w.Bus.Conn.Since(d.Raw.Stored), After: w.host.SweepAfter, Waits: !isAcknowledged, Many: crowd.Many, Full: crowd.Full,
 	}
+	// The look asks one question after the other, each depending on the replies before. Its last one may be an order.
 	for ask := look.Begin(); ask != job.AskNothing; {
 		yes, err := w.answerQuestion(ctx, d, ask)
 		if err != nil {
@@ -56,21 +57,21 @@ func (w *Aggregate) sweepModel(ctx context.Context, d *hop.Message) (hop.Outcome
 func (w *Aggregate) answerQuestion(ctx context.Context, d *hop.Message, ask job.Ask) (yes bool, err error) {
 	lane, id := d.Subject.Lane, d.Subject.Job
 	switch ask {
-	case job.AskOver:
+	case job.AskOver: // has the job its answer?
 		a, err := w.StoredAnswer(ctx, id)
 		if a != nil {
 			w.RemoveRequest(ctx, a)
 		}
 		return a != nil, err
-	case job.AskPassed: // the model may be acknowledged though the floor is below it: the floor stays at a model that takes long
+	case job.AskPassed: // a job with a partial has passed the first stage, although a floor below its model says that it waits
 		return w.Bus.Log.Has(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, id))
-	case job.AskCarry:
+	case job.AskCarry: // make room before the model, if the streams are full
 		return w.moveToEnd(ctx, d)
 	case job.AskUnderWay:
 		return w.isUnderWay(ctx, lane, id)
-	case job.AskSum:
+	case job.AskSum: // are all partials stored? Then have them counted again
 		return w.recount(ctx, lane, id)
-	default:
+	default: // start the job again
 		if isLate, err := w.endIfLate(ctx, lane, id); err != nil || isLate {
 			return false, err
 		}
@@ -80,10 +81,10 @@ func (w *Aggregate) answerQuestion(ctx context.Context, d *hop.Message, ask job.
 	}
 }
 
-// isUnderWay reports whether a message of a job waits or is being processed. The job's model was acknowledged. It looks
-// at the streams in the order in which a job passes the stages: each stage stores its output before it acknowledges its
-// input, so no job slips by. A message that was acknowledged, and is stored still because the server lost its removal,
-// counts until tidyQueues removes it.
+// isUnderWay reports whether a message of a job, whose model was acknowledged, waits or is being processed. It looks at
+// the streams in the order in which a job passes the stages. Each stage stores its output before it acknowledges its
+// input, so no job slips by between two looks. A message that was acknowledged counts, too, if it is still stored
+// because the server lost its removal; tidyQueues removes such messages.
 func (w *Aggregate) isUnderWay(ctx context.Context, lane int, job string) (bool, error) {
 	if isStored, err := w.Bus.Log.Has(ctx, bus.StreamControl, message.RedriveSubject(lane, job)); err != nil || isStored {
 		return isStored, err
@@ -135,14 +136,14 @@ func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplet
 // partials. ok is false if there is none. The subjects may be of several cuts: of partial.3.a.2.0, partial.3.a.2.1 and
 // partial.3.a.4.0 the cut into two chunks is complete.
 func completeCut(subjects map[string]uint64) (filter string, n int, ok bool) {
-	stored := map[int]int{} // for each cut, by its number of chunks, the number of stored partials
+	partialCount := map[int]int{} // the number of stored partials of each cut, by its number of chunks
 	for text := range subjects {
 		s, err := message.ParseSubject(text)
-		if err != nil {
+		if err != nil { // it is no partial
 			continue
 		}
-		if stored[s.N]++; stored[s.N] >= s.N {
-			return text[:strings.LastIndexByte(text, '.')] + ".*", s.N, true
+		if partialCount[s.N]++; partialCount[s.N] >= s.N {
+			return text[:strings.LastIndexByte(text, '.')] + ".*", s.N, true // partial.<lane>.<job>.<n>.*
 		}
 	}
 	return "", 0, false
@@ -150,16 +151,20 @@ func completeCut(subjects map[string]uint64) (filter string, n int, ok bool) {
 
 // endIfLate reports whether the deadline of a job that came to a halt has passed. Normally the job's timer ends the
 // job. If the deadline passed more than SweepAfter ago, the answer after the timer was lost, and endIfLate ends the
-// job.
+// job. With an error isLate means nothing.
 func (w *Aggregate) endIfLate(ctx context.Context, lane int, job string) (isLate bool, err error) {
 	request, err := w.Submission(ctx, wire.ModelSubject(lane, job))
-	hasTimeLeft := func() bool { return request.Deadline.IsZero() || w.Bus.Conn.Since(request.Deadline) < 0 }
-	isOpen := err == nil && hasTimeLeft()
-	if errors.Is(err, bus.ErrNotFound) || isOpen {
+	if errors.Is(err, bus.ErrNotFound) {
 		return false, nil
 	}
-	if err != nil || w.Bus.Conn.Since(request.Deadline) < w.host.SweepAfter {
-		return true, err
+	if err != nil {
+		return false, err
+	}
+	if request.Deadline.IsZero() || w.Bus.Conn.Since(request.Deadline) < 0 {
+		return false, nil
+	}
+	if w.Bus.Conn.Since(request.Deadline) < w.host.SweepAfter {
+		return true, nil // the timer will end it
 	}
 	return true, w.expire(ctx, lane, &wire.Deadline{
 		Job: job, Digest: request.Digest, Tenant: request.Tenant, Time: request.Deadline.UnixMilli(),

@@ -195,7 +195,8 @@ func (w *Worker) findConsumers(ctx context.Context, f streams.Feed) ([]string, e
 	return names, nil
 }
 
-// Ready returns why the stage cannot do its work, or nil if it can.
+// Ready returns why the stage cannot do its work, or nil if it can: an intake has an obstacle, keys are missing, the
+// server stores nothing, or a stream does not exist.
 func (w *Worker) Ready() error {
 	ctx, cancel := context.WithTimeout(w.loop.WorkCtx, 2*time.Second)
 	defer cancel()

@@ -107,8 +107,8 @@ const (
 	ByPlan    Known = "the plan takes"
 )
 
-// Admit returns nil if a cost is within the limits. Otherwise the error, with the code over_budget, names the cost, the
-// limit and the setting.
+// Admit returns nil if a cost is within the limits of a class. Otherwise the error, with the code over_budget, names the
+// cost, the limit and the setting. known are the words by which it introduces the cost. A limit of 0 is none.
 func (l *Limits) Admit(class string, c Cost, known Known) error {
 	for _, check := range []struct {
 		name        string

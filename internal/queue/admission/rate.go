@@ -62,12 +62,12 @@ func (r *Rates) Spend(
 		Burst:    seconds(l.Burst / l.FlopsPerSecond),
 		MaxWait:  seconds(l.WaitSeconds),
 	}
-	if l.WaitSeconds == 0 {
+	if l.WaitSeconds == 0 { // any wait
 		b.MaxWait = math.MaxInt64
 	}
 
-	// The ledger may be out of reach for one job and not for the next: this process counts its own as well. It is asked
-	// first, so that nothing is booked in the ledger for work that this process refuses.
+	// Book in the ledger and, because that may be out of reach for one job and not for the next, in this process as well.
+	// The later begin counts. This process is asked first, so that the ledger does not book work that this process refuses.
 	begin, _ = b.Book(r.spentHere(tenant))
 	isRefused := func() bool { return begin.Sub(now) > b.MaxWait }
 	if r.Shared != nil && !isRefused() {
@@ -102,7 +102,8 @@ func (r *Rates) spentHere(tenant string) time.Time {
 func (r *Rates) bookHere(tenant string, b Booking) (begin time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.spentUntil == nil || len(r.spentUntil) > 10_000 {
+	const maxTenants = 10_000 // chosen; when more are known, those whose rate is not spent are forgotten
+	if r.spentUntil == nil || len(r.spentUntil) > maxTenants {
 		unexpired := map[string]time.Time{}
 		for name, until := range r.spentUntil {
 			if until.After(b.Now) {
@@ -117,5 +118,6 @@ func (r *Rates) bookHere(tenant string, b Booking) (begin time.Time) {
 
 // seconds converts seconds to a duration of at most a hundred years.
 func seconds(s float64) time.Duration {
-	return time.Duration(min(s, 100*365*86400) * float64(time.Second))
+	const hundredYears = 100 * 365 * 86400 // seconds; a duration ends at 292 years
+	return time.Duration(min(s, hundredYears) * float64(time.Second))
 }

@@ -29,33 +29,21 @@ func Parse(b []byte) (*Tenants, error) {
 		return nil, fmt.Errorf("tenants: %w", err)
 	}
 
-	t := &Tenants{classes: map[string]Limits{}, classOf: file.Tenants}
-	// The default class comes first, because the others begin with its limits.
+	// The default class is the built-in one with the limits of the file. The other classes begin with its limits.
 	base := Default()
-	addClass := func(name string, raw json.RawMessage) error {
-		l := base
-		err := jsontext.Strict(raw, &l)
-		if err == nil {
-			err = l.check()
-		}
-		if err != nil {
-			return fmt.Errorf("tenants: class %q: %w", name, err)
-		}
-		t.classes[name] = l
-		return nil
-	}
-
 	if raw, ok := file.Classes[DefaultClass]; ok {
-		if err := addClass(DefaultClass, raw); err != nil {
+		var err error
+		if base, err = parseClass(DefaultClass, raw, base); err != nil {
 			return nil, err
 		}
-		base = t.classes[DefaultClass]
 	}
+	t := &Tenants{classes: map[string]Limits{}, classOf: file.Tenants}
 	for name, raw := range file.Classes {
-		if name == "" || len(name) > 64 || strings.ContainsAny(name, "\"\n\\") {
+		if name == "" || len(name) > 64 || strings.ContainsAny(name, "\"\n\\") { // metrics have names as labels
 			return nil, fmt.Errorf("tenants: %.80q is no name of a class", name)
 		}
-		if err := addClass(name, raw); err != nil {
+		var err error
+		if t.classes[name], err = parseClass(name, raw, base); err != nil {
 			return nil, err
 		}
 	}
@@ -67,6 +55,19 @@ func Parse(b []byte) (*Tenants, error) {
 		}
 	}
 	return t, nil
+}
+
+// parseClass returns the limits of a class: those in raw, and for the others those of base.
+func parseClass(name string, raw json.RawMessage, base Limits) (Limits, error) {
+	limits := base
+	err := jsontext.Strict(raw, &limits)
+	if err == nil {
+		err = limits.check()
+	}
+	if err != nil {
+		return Limits{}, fmt.Errorf("tenants: class %q: %w", name, err)
+	}
+	return limits, nil
 }
 
 // Class returns the name of a tenant's class. Unlike tenants, classes are few, so that metrics may have them as labels.

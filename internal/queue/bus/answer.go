@@ -32,23 +32,24 @@ func (l *Log) WaitAnswer(ctx context.Context, job string, onPoll func(context.Co
 		return nil, fault.New(fault.Infrastructure, "bus: wait for job %s: %w", job, err)
 	}
 	defer sub.Unsubscribe()
-	unverified := false
+	hasForged := false // the stream had a forged answer
 	defer func() {
-		if err != nil && unverified {
+		if err != nil && hasForged {
 			err = fmt.Errorf("%w: %w", ErrUnverified, err)
 		}
 	}()
 
 	for pause := firstPoll; ; pause = poll {
+		// Look into the stream. The look is repeated if it found nothing or took too long.
 		stored, err := l.Get(ctx, StreamAnswer, wire.AnswerSubject(job))
-		unverified = unverified || errors.Is(err, errForged)
+		hasForged = hasForged || errors.Is(err, errForged)
 		switch {
 		case err == nil:
 			return &nats.Msg{Header: stored.Header, Data: stored.Data}, nil
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("bus: wait for job %s: %w", job, ctx.Err())
 		case !errors.Is(err, ErrNotFound) && !errors.Is(err, context.DeadlineExceeded):
-			return nil, err // a look that took too long is repeated
+			return nil, err
 		}
 
 		m, err := l.nextAnswer(ctx, job, republished, pause)

@@ -74,7 +74,7 @@ func (b *Blobs) Put(ctx context.Context, data []byte) (digest string, err error)
 	digest = wire.Digest(data)
 	subject := b.subject(digest)
 
-	// Look for the bytes.
+	// Look for the bytes. They count against the quota only if they are new.
 	var lastSequence uint64 // sequence of the message to replace; 0: there is none
 	stored, err := b.getStored(ctx, digest)
 	switch {
@@ -103,7 +103,7 @@ func (b *Blobs) Put(ctx context.Context, data []byte) (digest string, err error)
 	}
 
 	// Store them. If the message to replace has been purged meanwhile, to make room perhaps, the subject is empty.
-	err = b.conn.publishAfter(ctx, withSpare(m), lastSequence)
+	err = b.conn.publishAfter(ctx, withSpare(m), lastSequence) // withSpare changes m
 	if lastSequence > 0 && errors.Is(err, errTaken) {
 		err = b.conn.publishAfter(ctx, m, 0)
 	}

@@ -62,7 +62,7 @@ func (c *Conn) getDirect(ctx context.Context, stream string, q question) (*jetst
 // getAsForged returns the answer that q selects as a message without headers, so that it counts as forged. It is for
 // answers with doubtful headers, which aggregators do not write.
 func (c *Conn) getAsForged(ctx context.Context, q question) (*jetstream.RawStreamMsg, error) {
-	if c.tenant != "" { // a tenant's user asks by subject only, and may not ask the leader
+	if c.tenant != "" { // a tenant's user may not ask the leader; it asks by subject only, so that q.Last is the message's
 		return &jetstream.RawStreamMsg{Subject: q.Last}, nil
 	}
 	m, err := c.getFromLeader(ctx, StreamAnswer, q)
@@ -102,7 +102,8 @@ const (
 // leader, so in a cluster it asks up to replicaTries times, because another replica may answer.
 func (c *Conn) getLastOnce(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := c.getDirect(ctx, stream, question{Last: subject})
-	for looks := 1; looks < replicaTries && errors.Is(err, ErrNotFound) && c.tenant != "" && c.inCluster(); looks++ {
+	mayBeBehind := c.tenant != "" && c.inCluster() // the replica that answered, and no leader may be asked
+	for tries := 1; tries < replicaTries && errors.Is(err, ErrNotFound) && mayBeBehind; tries++ {
 		Pause(ctx, replicaPause)
 		m, err = c.getDirect(ctx, stream, question{Last: subject})
 	}
@@ -162,7 +163,7 @@ const LongestSubject = 1024
 // one subject, the request's subject ends with that subject, so that permissions can allow it by subject. Otherwise q
 // is the body of the request.
 func (c *Conn) requestDirect(ctx context.Context, stream string, q question) (*nats.Msg, error) {
-	if len(q.Last) > LongestSubject {
+	if len(q.Last) > LongestSubject { // no message is stored on such a subject
 		return nil, ErrNotFound
 	}
 	if q.Last != "" && !strings.ContainsAny(q.Last, "*>") {
@@ -182,19 +183,20 @@ const maxHeaders = 40
 // that there is none, or no more. It wraps ErrDoubtful if the server's headers are missing or repeated, or may be the
 // publisher's.
 //
-// A publisher that ends the headers of a message early hides the server's headers behind them. Then the headers that
-// could be read are shorter than those received, by the server's 110 bytes or more. Headers without a space after the
-// colon or without a carriage return cannot make up for that: each is computed at most two bytes too long, so that
-// maxHeaders of them are 80 bytes.
+// A publisher that ends the headers of a message early hides the server's headers behind them. That shows by the sizes:
+//   - The headers that could be read are shorter than the received ones by those of the server, 110 bytes or more.
+//   - headerExtent computes the size of what could be read. A publisher may leave out the space after a colon and the
+//     carriage return at the end of a line, so that the computed size is 2 bytes too large for each header.
+//   - For maxHeaders headers that makes 80 bytes, which is less than 110. So the two sizes are not equal.
 func parseStored(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	h := reply.Header
 	receivedBytes := reply.Size() - len(reply.Subject) - len(reply.Reply) - len(reply.Data)
 	count, readableBytes := headerExtent(h)
-	mayHide := count > maxHeaders || receivedBytes != readableBytes // headers behind those that could be read
+	mayHideHeaders := count > maxHeaders || receivedBytes != readableBytes // behind those that could be read
 
 	// A reply with a status has no message.
 	if status, text := h.Get(statusHeader), h.Get(statusText); status != "" {
-		if len(h[jetstream.SequenceHeader]) > 0 || mayHide {
+		if len(h[jetstream.SequenceHeader]) > 0 || mayHideHeaders { // a publisher wrote the status
 			return nil, fmt.Errorf("%w: a status", ErrDoubtful)
 		}
 		if status == "404" || status == "204" { // nothing there; the end of a batch
@@ -204,7 +206,7 @@ func parseStored(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	}
 
 	// Each of the server's headers has to be there once, with nothing hidden.
-	if mayHide {
+	if mayHideHeaders {
 		return nil, fmt.Errorf("%w: %d bytes of headers, only %d of them readable", ErrDoubtful, receivedBytes, readableBytes)
 	}
 	for _, name := range []string{
@@ -250,7 +252,7 @@ const (
 // headerExtent returns the number of headers, and their size in bytes as a server sends them. The client library shows
 // the status of the first line, "NATS/1.0 404 Text", as two headers, which count without their names.
 func headerExtent(h nats.Header) (count, bytes int) {
-	bytes = len("NATS/1.0\r\n\r\n")
+	bytes = len("NATS/1.0\r\n\r\n") // the first line, and the empty line at the end
 	for name, values := range h {
 		for _, v := range values {
 			count++
@@ -265,6 +267,18 @@ func headerExtent(h nats.Header) (count, bytes int) {
 	return count, bytes
 }
 
+// leaderReply is the leader's reply to a request for a message, in the form of the server's API.
+type leaderReply struct {
+	Error   *jetstream.APIError `json:"error"`
+	Message *struct {
+		Subject string    `json:"subject"`
+		Seq     uint64    `json:"seq"`
+		Header  []byte    `json:"hdrs"`
+		Data    []byte    `json:"data"`
+		Time    time.Time `json:"time"`
+	} `json:"message"`
+}
+
 // getFromLeader asks the leader of a stream for the message that q selects. The error wraps ErrNotFound if there is no
 // such message. Headers that cannot be parsed are left out.
 func (c *Conn) getFromLeader(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
@@ -276,16 +290,7 @@ func (c *Conn) getFromLeader(ctx context.Context, stream string, q question) (*j
 	if err != nil {
 		return nil, err
 	}
-	var response struct {
-		Error   *jetstream.APIError `json:"error"`
-		Message *struct {
-			Subject string    `json:"subject"`
-			Seq     uint64    `json:"seq"`
-			Header  []byte    `json:"hdrs"`
-			Data    []byte    `json:"data"`
-			Time    time.Time `json:"time"`
-		} `json:"message"`
-	}
+	var response leaderReply
 	switch err := json.Unmarshal(reply.Data, &response); {
 	case err != nil:
 		return nil, err
@@ -298,13 +303,9 @@ func (c *Conn) getFromLeader(ctx context.Context, stream string, q question) (*j
 	case response.Message == nil:
 		return nil, errors.New("the leader's answer has no message")
 	}
-	m := &jetstream.RawStreamMsg{
-		Subject:  response.Message.Subject,
-		Sequence: response.Message.Seq,
-		Data:     response.Message.Data,
-		Time:     response.Message.Time,
-	}
-	if h, err := nats.DecodeHeadersMsg(response.Message.Header); err == nil {
+	stored := response.Message
+	m := &jetstream.RawStreamMsg{Subject: stored.Subject, Sequence: stored.Seq, Data: stored.Data, Time: stored.Time}
+	if h, err := nats.DecodeHeadersMsg(stored.Header); err == nil {
 		m.Header = h
 	}
 	return m, nil

@@ -35,42 +35,21 @@ var vettedKinds = []message.Kind{
 // the server, and it never replaces a job's request, or right bytes under their digest. The error wraps ErrQuota above
 // a quota of the owner; its code is bad_input if nobody may store the message.
 func (b *Bus) CheckUserMessage(ctx context.Context, subject string, h nats.Header, data []byte) (*nats.Msg, error) {
-	s, unparsed := message.ParseSubject(subject)
-	if s.Kind == message.KindTimer && unparsed == nil {
+	s, parseErr := message.ParseSubject(subject)
+	if s.Kind == message.KindTimer && parseErr == nil {
 		return b.vetTimer(ctx, s, data)
 	}
-
-	// Keep the user's headers, and a condition on the last sequence of the message's own subject.
-	headers, err := message.UserHeaders(h)
+	m, err := userMessage(subject, s, h, data)
 	if err != nil {
 		return nil, err
 	}
-	m := &nats.Msg{Subject: subject, Header: headers, Data: data}
-	if last := h[jetstream.ExpectedLastSubjSeqHeader]; len(last) > 0 {
-		m.Header[jetstream.ExpectedLastSubjSeqHeader] = last[:1:1]
+	if owner, name, ok := ParseAlias(subject); ok { // no subject for ParseSubject
+		return b.vetAlias(ctx, owner, name, m)
 	}
-	conditionSubject := h.Get(jetstream.ExpectedLastSubjSeqSubjHeader)
-	isOwnSubject := conditionSubject == "" || conditionSubject == subject
-	isOwnJob := s.Kind == message.KindModel && conditionSubject == message.AnyLaneFilter(s.Job)
-	if !isOwnSubject && !isOwnJob {
-		return nil, fault.New(fault.BadInput, "a condition on %.200q is none on the message's own subject", conditionSubject)
+	if parseErr != nil {
+		return nil, fault.Wrap(fault.BadInput, parseErr)
 	}
 
-	// The subject of a registered name.
-	if owner, name, ok := ParseAlias(subject); ok {
-		if owner == "" {
-			return nil, fault.New(fault.BadInput, "the name %s is everybody's: only the operator sets it", name)
-		}
-		if err := CheckKept(subject, headers, data); err != nil {
-			return nil, err
-		}
-		return m, b.Log.admit.ask(ctx, StreamGraph, subject, m.Header, len(data))
-	}
-	if unparsed != nil {
-		return nil, fault.Wrap(fault.BadInput, unparsed)
-	}
-
-	// Other kinds of messages.
 	stream := ""
 	switch s.Kind {
 	case message.KindModel:
@@ -86,7 +65,7 @@ func (b *Bus) CheckUserMessage(ctx context.Context, subject string, h nats.Heade
 		stream = StreamGraph
 		m, err = b.Models.blobs.ForOwner(s.Owner).vetMessage(ctx, withSpare(m), s.Digest)
 	case message.KindCancel:
-		return m, nil
+		return m, nil // it counts against no quota
 	default:
 		return nil, fault.New(fault.BadInput, "nobody may store messages on %s", subject)
 	}
@@ -94,6 +73,39 @@ func (b *Bus) CheckUserMessage(ctx context.Context, subject string, h nats.Heade
 		err = b.Log.admit.ask(ctx, stream, subject, m.Header, len(data))
 	}
 	return m, err
+}
+
+// userMessage returns a user's message with those headers that a user may set. One of them is a condition on the last
+// sequence of the message's own subject: 0 means that the subject has to be empty. A request may have that condition on
+// the subjects of its job in any lane. A condition on other subjects is an error. s is the parsed subject, or zero if it
+// cannot be parsed.
+func userMessage(subject string, s message.Subject, h nats.Header, data []byte) (*nats.Msg, error) {
+	headers, err := message.UserHeaders(h)
+	if err != nil {
+		return nil, err
+	}
+	m := &nats.Msg{Subject: subject, Header: headers, Data: data}
+	if last := h[jetstream.ExpectedLastSubjSeqHeader]; len(last) > 0 {
+		m.Header[jetstream.ExpectedLastSubjSeqHeader] = last[:1:1] // the first value, in a slice that append copies
+	}
+	conditionSubject := h.Get(jetstream.ExpectedLastSubjSeqSubjHeader)
+	isOwnSubject := conditionSubject == "" || conditionSubject == subject
+	isOwnJob := s.Kind == message.KindModel && conditionSubject == message.AnyLaneFilter(s.Job)
+	if !isOwnSubject && !isOwnJob {
+		return nil, fault.New(fault.BadInput, "a condition on %.200q is none on the message's own subject", conditionSubject)
+	}
+	return m, nil
+}
+
+// vetAlias checks a message that sets a registered name, and returns it as it may be stored.
+func (b *Bus) vetAlias(ctx context.Context, owner, name string, m *nats.Msg) (*nats.Msg, error) {
+	if owner == "" {
+		return nil, fault.New(fault.BadInput, "the name %s is everybody's: only the operator sets it", name)
+	}
+	if err := CheckKept(m.Subject, m.Header, m.Data); err != nil {
+		return nil, err
+	}
+	return m, b.Log.admit.ask(ctx, StreamGraph, m.Subject, m.Header, len(m.Data))
 }
 
 // vetTimer returns the timer for a user's deadline in data, made anew so that it can name no other subject and no other
@@ -115,7 +127,7 @@ func (b *Bus) vetTimer(ctx context.Context, s message.Subject, data []byte) (*na
 	}
 	m, _, err := timer(s.Lane, &d)
 	if err == nil {
-		m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{"0"}
+		m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{"0"} // it does not replace a timer that the job has
 	}
 	return m, err
 }
@@ -129,7 +141,8 @@ const (
 	CodeWait    jetstream.ErrorCode = 60005
 )
 
-// CodeOf returns the code for an error of CheckUserMessage.
+// CodeOf returns the code for an error of CheckUserMessage. An error of the servers is CodeBusy, after which the user
+// tries again.
 func CodeOf(err error) jetstream.ErrorCode {
 	switch {
 	case errors.Is(err, ErrQuota):
@@ -178,7 +191,7 @@ func CheckKept(subject string, h nats.Header, data []byte) error {
 	switch {
 	case err != nil:
 		return fault.Wrap(fault.BadInput, err)
-	case HasBlob(h):
+	case HasBlob(h): // such a header is for messages whose payload is kept as a blob
 		return fault.New(fault.BadInput, "bus: header %s: bytes under their digest are not elsewhere", headerBlob)
 	case len(h[headerPieces]) > 0:
 		if _, err = parsePieceList(data); err != nil {

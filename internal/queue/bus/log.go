@@ -70,7 +70,8 @@ func (l *Log) PutOnceIfNone(
 		expect = jetstream.WithExpectLastSequenceForSubject(0, filter)
 	}
 
-	for tried, forged := 0, 0; tried < putAttempts && forged < maxForged; {
+	// Publish m again while it is refused, and then no earlier message is found that the caller could use.
+	for attempts, forgeries := 0, 0; attempts < putAttempts && forgeries < maxForged; {
 		if err = l.conn.publish(ctx, m, expect); !errors.Is(err, errTaken) {
 			return nil, err // stored, or an error that another attempt does not change
 		}
@@ -78,13 +79,13 @@ func (l *Log) PutOnceIfNone(
 		earlier, getErr := l.Get(ctx, stream, filter)
 		switch {
 		case IsUnreadable(getErr) && l.Discard(ctx, stream, earlier):
-			tried++ // the earlier message was useless and is deleted
+			attempts++ // the earlier message was useless and is deleted
 		case !errors.Is(getErr, ErrNotFound):
-			return earlier, getErr
-		case errors.Is(getErr, errForged):
-			forged++ // Get has deleted it, if it may
+			return earlier, getErr // getErr is nil, or the search failed
+		case errors.Is(getErr, errForged): // such an error wraps ErrNotFound too
+			forgeries++ // Get has deleted it, if it may
 		default:
-			tried++ // the earlier message is gone
+			attempts++ // the earlier message is gone
 		}
 	}
 	return nil, fault.New(
@@ -200,7 +201,7 @@ func (l *Log) Delete(ctx context.Context, stream string, sequence uint64) error 
 
 // Batch returns the messages of a stream with firstSequence and later sequences, as they are stored. It ends after
 // count messages, or once they have the given number of bytes. It sends one request, to which any replica may send the
-// messages as separate replies.
+// messages as separate replies. If it fails, it returns the messages so far with the error.
 func (l *Log) Batch(
 	ctx context.Context, stream string, firstSequence uint64, count, bytes int,
 ) (batch []*jetstream.RawStreamMsg, err error) {
@@ -230,7 +231,7 @@ func (l *Log) Batch(
 		if errors.Is(err, ErrDoubtful) { // replies come in sequence: the doubtful one is the first message from here on
 			m, err = l.conn.getFromLeader(ctx, stream, question{Sequence: firstSequence, Next: ">"})
 		}
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, ErrNotFound) { // the reply that ends the batch
 			return batch, nil
 		}
 		if err != nil {

@@ -89,12 +89,14 @@ func (m *Models) List(ctx context.Context) (r Registered, err error) {
 		return r, err
 	}
 
-	// Read all messages. Pieces of models are among them, and look like models or are skipped.
+	// Read all messages. Among them are pieces of models that are too large for one message. A piece has a subject like a
+	// model, so it is listed as a model or skipped here.
 	r.pieceUsers = map[string]int{}
 	var skipped []Skipped
 	for _, subject := range slices.Sorted(maps.Keys(subjects)) {
 		switch err := m.addStoredMessage(ctx, &r, subject); {
-		case err == nil || errors.Is(err, ErrNotFound) && !errors.Is(err, ErrLost): // read, or removed meanwhile
+		case err == nil:
+		case errors.Is(err, ErrNotFound) && !errors.Is(err, ErrLost): // removed since it was listed
 		case ctx.Err() == nil && IsUnreadable(err):
 			skipped = append(skipped, Skipped{subject, err})
 		default:
@@ -102,7 +104,7 @@ func (m *Models) List(ctx context.Context) (r Registered, err error) {
 		}
 	}
 
-	// Take out the pieces, and sort.
+	// Take out the pieces, which the models' lists of pieces name, and sort.
 	for _, s := range skipped {
 		if r.pieceUsers[s.Subject] == 0 {
 			r.Skipped = append(r.Skipped, s)
@@ -141,7 +143,7 @@ func (m *Models) addStoredMessage(ctx context.Context, r *Registered, subject st
 		return err
 	}
 
-	// A list of pieces, or the bytes of a model, which have to be a message.
+	// The message is a list of pieces, or has the bytes of a model, which have to be an encoded message themselves.
 	if len(stored.Header[headerPieces]) > 0 {
 		digests, err := parsePieceList(stored.Data)
 		if err != nil {
@@ -161,8 +163,8 @@ func (m *Models) addStoredMessage(ctx context.Context, r *Registered, subject st
 	return err
 }
 
-// Describe describes the model registered under a digest, for the connection's tenant or for everybody. The error wraps
-// ErrNotFound if there is none.
+// Describe describes the model registered under a digest. It looks for a model of the connection's tenant first, and
+// then for everybody's. The error wraps ErrNotFound if there is none.
 func (m *Models) Describe(ctx context.Context, digest string) (model Stored, err error) {
 	for _, blobs := range m.visibleTo(m.log.conn.tenant) {
 		var stored *jetstream.RawStreamMsg

@@ -130,7 +130,7 @@ func (m *Models) PutVersion(ctx context.Context, name, digest, author string) (v
 	if len(author) > maxAuthorBytes {
 		author = strings.ToValidUTF8(author[:maxAuthorBytes], "")
 	}
-	for tried := 0; ; tried++ {
+	for collisions := 0; ; collisions++ { // with writes of others between the read and the write
 		alias, sequence, err := m.readName(ctx, m.log.conn.tenant, name)
 		if err != nil {
 			return 0, err
@@ -147,7 +147,7 @@ func (m *Models) PutVersion(ctx context.Context, name, digest, author string) (v
 		if err == nil {
 			return len(alias.Versions), nil
 		}
-		if !errors.Is(err, errTaken) || tried >= maxCollisions || ctx.Err() != nil {
+		if !errors.Is(err, errTaken) || collisions >= maxCollisions || ctx.Err() != nil {
 			return 0, err
 		}
 	}

@@ -48,8 +48,8 @@ const digestLen = 64
 // putPieces stores the payload of m in pieces of up to limit bytes, and returns the message that lists the digests of
 // the pieces in order. The list is the digests as hexadecimal text, one after the other, of digestLen bytes each.
 func (b *Blobs) putPieces(ctx context.Context, m *nats.Msg, limit int) (*nats.Msg, error) {
-	n := (len(m.Data) + limit - 1) / limit
-	if n*digestLen > limit {
+	n := (len(m.Data) + limit - 1) / limit // number of pieces, rounded up
+	if n*digestLen > limit {               // the list would not fit into a message
 		return nil, fault.New(fault.BadInput, "bus: %w: %d bytes in messages of %d", wire.ErrTooLarge, len(m.Data), limit)
 	}
 
@@ -107,31 +107,31 @@ func (b *Blobs) getPieces(ctx context.Context, list []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, last := len(first.Data), len(digests)-1
+	size, last := len(first.Data), len(digests)-1 // last is the index of the last piece
 	if last*size > message.MaxBlob {
 		return nil, fault.New(fault.Infrastructure, "%w: pieces of more than %d bytes", wire.ErrTooLarge, message.MaxBlob)
 	}
 	data := make([]byte, last*size+size)
 	copy(data, first.Data)
 
-	// The others go to their places in data. The last one may be shorter.
-	lastSize := size
+	// The other pieces go to their places in data. The last one may be shorter.
+	lastSize := size // written by one goroutine, that of the last piece
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(b.pieceConcurrency())
-	for k, digest := range digests[1:] {
+	for k := 1; k <= last; k++ {
 		g.Go(func() error {
-			piece, err := pieces.fetchPiece(gctx, digest)
+			piece, err := pieces.fetchPiece(gctx, digests[k])
 			if err != nil {
 				return err
 			}
-			isLast, n := k+1 == last, len(piece.Data)
+			isLast, n := k == last, len(piece.Data)
 			if n > size || !isLast && n < size {
 				return fault.New(fault.Infrastructure, "%w: a piece of %d bytes after one of %d", ErrLost, n, size)
 			}
 			if isLast {
 				lastSize = n
 			}
-			copy(data[(k+1)*size:], piece.Data)
+			copy(data[k*size:], piece.Data)
 			return nil
 		})
 	}
@@ -160,9 +160,9 @@ func (b *Blobs) fetchPiece(ctx context.Context, digest string) (*jetstream.RawSt
 	return nil, fault.New(fault.Infrastructure, "%w: %w: piece %.16s…", ErrLost, ErrDigest, digest)
 }
 
-// forEachPiece calls do with the pieces of a list, one after the other, until do returns false. It reports whether do
-// was called with all pieces and returned true each time. It reports false, without an error, if list is no list of
-// pieces, or a piece is gone or damaged.
+// forEachPiece calls do with the pieces of a list, one after the other, until do returns false or an error. It reports
+// whether do was called with all pieces and returned true each time. If list is no list of pieces, or a piece is gone or
+// damaged, it reports false without an error: these errors wrap ErrLost.
 func (b *Blobs) forEachPiece(ctx context.Context, list []byte, do func(*jetstream.RawStreamMsg) (bool, error)) (bool, error) {
 	digests, err := parsePieceList(list)
 	goesOn := err == nil
@@ -184,7 +184,7 @@ func (b *Blobs) forEachPiece(ctx context.Context, list []byte, do func(*jetstrea
 func (b *Blobs) piecesHaveDigest(ctx context.Context, list []byte, digest string) (bool, error) {
 	sum := sha256.New()
 	areStored, err := b.forEachPiece(ctx, list, func(piece *jetstream.RawStreamMsg) (bool, error) {
-		sum.Write(piece.Data)
+		sum.Write(piece.Data) // a hash returns no error
 		return true, nil
 	})
 	return areStored && hex.EncodeToString(sum.Sum(nil)) == digest, err

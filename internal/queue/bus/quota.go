@@ -74,6 +74,12 @@ type holding struct {
 	lookTime  time.Duration // how long the server took to answer
 }
 
+// isOlderThan reports whether the server was asked longer ago than limit. If its answer took long, the size may be
+// older: the pause between two looks is at least lookPauseFactor times the time of a look.
+func (h *holding) isOlderThan(limit time.Duration) bool {
+	return time.Since(h.lookedAt) > max(limit, lookPauseFactor*h.lookTime)
+}
+
 // Bounds of Quotas.
 const (
 	maxHoldings     = 10_000
@@ -108,9 +114,11 @@ func (f Admit) ask(ctx context.Context, stream, subject string, h nats.Header, b
 // storedBytes returns the size of a stored message with data bytes of payload, or a little less: servers add headers,
 // and files a frame. Headers of the server do not count.
 func storedBytes(subject string, h nats.Header, data int) int64 {
-	size := 16 + len(subject) + data
+	const base = 16 // sequence and time, as servers count them in memory; files have a little more
+	size := base + len(subject) + data
 	for name, values := range h {
-		if strings.HasPrefix(name, "Nats-") {
+		isServers := strings.HasPrefix(name, "Nats-")
+		if isServers {
 			continue
 		}
 		for _, v := range values {
@@ -137,7 +145,7 @@ func (q *Quotas) Reserve(ctx context.Context, stream, subject string, h nats.Hea
 		err = q.reserve(ctx, stream, owner, size)
 	}
 	if err == nil {
-		q.sizes.Put(subject, size, 1)
+		q.sizes.Put(subject, size, 1) // so that a later count need not fetch the message
 	}
 	return err
 }
@@ -161,7 +169,7 @@ func (q *Quotas) currentLimit(ctx context.Context, stream, owner string) (l limi
 		if err != nil {
 			return l, err
 		}
-		l.requests = max(1, int(l.Share*float64(backlog)/4)) // a quarter may wait before each later stage
+		l.requests = max(1, int(l.Share*float64(backlog)/4)) // a quarter of the backlog may wait before each of the later stages
 	}
 	return l, nil
 }
@@ -186,11 +194,9 @@ func (q *Quotas) reserve(ctx context.Context, stream, owner string, moreBytes in
 	}
 	defer h.turn.Release(1)
 
-	age := time.Since(h.lookedAt)
-	isOld := age > max(holdingFreshFor, lookPauseFactor*h.lookTime)
 	overBytes, overRequests := l.exceeds(h, moreBytes)
-	mayBeWrong := !h.isExact || h.grewSince || age > max(refusalFreshFor, lookPauseFactor*h.lookTime)
-	if isOld || (overBytes || overRequests) && mayBeWrong {
+	mayBeWrong := !h.isExact || h.grewSince || h.isOlderThan(refusalFreshFor)
+	if h.isOlderThan(holdingFreshFor) || (overBytes || overRequests) && mayBeWrong {
 		if err := q.refresh(ctx, holdingKey{stream: stream, owner: owner}, l, h, moreBytes); err != nil {
 			return err
 		}
@@ -218,29 +224,31 @@ func (q *Quotas) holding(ctx context.Context, key holdingKey) (*holding, error) 
 	return h, h.turn.Acquire(ctx, 1)
 }
 
-// refresh sets the holding h to the present size of the messages that key names. If one more message of moreBytes fits
-// into the limit l even if the owner held all messages of the stream, or if a soft limit does not bind because the
-// stream is at most half full, it sets the size of the whole stream, which costs less. Otherwise it lists the owner's
-// messages.
+// refresh sets the holding h to the present size of the messages that key names. The size of the whole stream, which
+// the server knows, is enough if one more message of moreBytes would fit into the limit l even then. Otherwise refresh
+// counts the owner's messages.
 func (q *Quotas) refresh(ctx context.Context, key holdingKey, l limit, h *holding, moreBytes int64) error {
 	began := time.Now()
 	defer func() { h.lookedAt, h.lookTime, h.grewSince = time.Now(), time.Since(began), false }()
 
-	// Take the size of the whole stream if that is small enough.
 	info, err := q.log.conn.Info(ctx, key.stream)
 	if err != nil {
 		return err
 	}
 	total := holding{bytes: int64(info.State.Bytes), requests: int(info.State.Msgs)}
 	if l.BindsWhenHalfFull && total.bytes+moreBytes <= info.Config.MaxBytes/2 {
-		total.bytes = 0
+		total.bytes = 0 // the limit of bytes does not bind
 	}
 	if overBytes, overRequests := l.exceeds(&total, moreBytes); !overBytes && !overRequests {
 		h.bytes, h.requests, h.isExact = total.bytes, total.requests, false
 		return nil
 	}
+	return q.count(ctx, key, l, h, moreBytes)
+}
 
-	// Count the owner's messages.
+// count sets the holding h to the number and the size of the owner's messages. Answered requests are only left out if
+// one more message of moreBytes would exceed the limit l with them, because they take further requests to the server.
+func (q *Quotas) count(ctx context.Context, key holdingKey, l limit, h *holding, moreBytes int64) error {
 	subjects, err := q.ownerSubjects(ctx, key.stream, key.owner)
 	if err != nil {
 		return err
@@ -250,12 +258,11 @@ func (q *Quotas) refresh(ctx context.Context, key holdingKey, l limit, h *holdin
 	}
 	h.requests, h.isExact = len(subjects), true
 	overBytes, overRequests := l.exceeds(h, moreBytes)
-	hasUncounted := key.stream == StreamModel && !key.includesAnswered // answered requests do not count
-	if !hasUncounted || !overBytes && !overRequests {
+	mayHaveAnswered := key.stream == StreamModel && !key.includesAnswered
+	if !mayHaveAnswered || !overBytes && !overRequests {
 		return nil
 	}
 
-	// Count only the owner's requests without an answer.
 	answered, err := q.answeredRequests(ctx, key.owner, subjects)
 	if err != nil {
 		return err
@@ -307,22 +314,22 @@ func (q *Quotas) answeredRequests(ctx context.Context, owner string, requests ma
 // totalBytes returns the total size of the messages on the subjects. It fetches the messages of at most sizesPerLook
 // subjects whose size is unknown. Further ones do not count yet.
 func (q *Quotas) totalBytes(ctx context.Context, stream string, subjects map[string]uint64) (bytes int64, err error) {
-	var unknown []string
+	var unsized []string // subjects whose messages are fetched
 	for subject := range subjects {
 		if size, ok := q.sizes.Get(subject); ok {
 			bytes += size
-		} else if len(unknown) < sizesPerLook {
-			unknown = append(unknown, subject)
+		} else if len(unsized) < sizesPerLook {
+			unsized = append(unsized, subject)
 		}
 	}
 
-	sizes := make([]int64, len(unknown))
+	sizes := make([]int64, len(unsized))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(piecesAtOnce)
-	for i, subject := range unknown {
+	for i, subject := range unsized {
 		g.Go(func() error {
 			m, err := q.log.GetRaw(gctx, stream, subject)
-			if errors.Is(err, ErrNotFound) {
+			if errors.Is(err, ErrNotFound) { // it was removed since it was listed
 				return nil
 			}
 			if err == nil {

@@ -71,7 +71,8 @@ func (q *Quotas) isCrowded(ctx context.Context, stream, owner string) (bool, err
 	if err != nil || l.Bytes <= 0 && l.requests == 0 {
 		return false, err
 	}
-	l.Bytes, l.requests, l.BindsWhenHalfFull = l.Bytes/4, (l.requests+3)/4, false // rounded up, because 0 means any number
+	// A quarter of the limit; its number of requests is rounded up, because 0 means any number.
+	l.Bytes, l.requests, l.BindsWhenHalfFull = l.Bytes/4, (l.requests+3)/4, false
 
 	key := holdingKey{stream: stream, owner: owner, includesAnswered: true}
 	h, err := q.holding(ctx, key)
@@ -79,8 +80,7 @@ func (q *Quotas) isCrowded(ctx context.Context, stream, owner string) (bool, err
 		return false, err
 	}
 	defer h.turn.Release(1)
-	isStale := time.Since(h.lookedAt) > max(holdingFreshFor, lookPauseFactor*h.lookTime)
-	if isStale {
+	if h.isOlderThan(holdingFreshFor) {
 		if err := q.refresh(ctx, key, l, h, 0); err != nil {
 			return false, err
 		}
@@ -96,23 +96,52 @@ func (q *Quotas) isCrowded(ctx context.Context, stream, owner string) (bool, err
 //
 // It does so even if the streams have room.
 func (q *Quotas) removeOld(ctx context.Context, owner string) error {
-	now := time.Now()
-	q.mu.Lock()
-	maps.DeleteFunc(q.lastRemoval, func(_ string, at time.Time) bool { return now.Sub(at) > holdingFreshFor })
-	_, wasDone := q.lastRemoval[owner]
-	if !wasDone {
-		q.lastRemoval[owner] = now
-	}
-	q.mu.Unlock()
-	if wasDone {
+	if !q.beginRemoval(owner) {
 		return nil
 	}
-
-	// Requests of answered jobs.
 	info, err := q.log.conn.Info(ctx, StreamAnswer)
 	if err != nil {
 		return err
 	}
+	if err := q.removeAnsweredRequests(ctx, owner); err != nil {
+		return err
+	}
+
+	// Old answers.
+	times := TimesOf(info.Config.Metadata)
+	oldest := info.TimeStamp.Add(-times.Answers) // what was stored before is no longer needed
+	if err := q.purgeOlder(ctx, StreamAnswer, message.KindAnswer, owner, oldest); err != nil {
+		return err
+	}
+
+	// Large messages. Those of the owner's first request without an answer are needed as well. A job may use a blob that
+	// is older than itself: by Margin, and by Renew if another job had stored the blob before.
+	first, err := q.log.firstOf(ctx, StreamModel, message.OwnerFilter(message.KindModel, owner))
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if err == nil && first.Time.Before(oldest) {
+		oldest = first.Time
+	}
+	return q.purgeOlder(ctx, StreamBlob, message.KindBlob, owner, oldest.Add(-times.Margin-times.Renew))
+}
+
+// beginRemoval reports whether an owner's old messages may be removed now, and notes that they are. It reports false if
+// they were removed in the last second.
+func (q *Quotas) beginRemoval(owner string) bool {
+	now := time.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	maps.DeleteFunc(q.lastRemoval, func(_ string, at time.Time) bool { return now.Sub(at) > holdingFreshFor })
+	if _, isRecent := q.lastRemoval[owner]; isRecent {
+		return false
+	}
+	q.lastRemoval[owner] = now
+	return true
+}
+
+// removeAnsweredRequests removes an owner's requests whose jobs have an answer.
+func (q *Quotas) removeAnsweredRequests(ctx context.Context, owner string) error {
 	requests, err := q.ownerSubjects(ctx, StreamModel, owner)
 	if err != nil {
 		return err
@@ -126,23 +155,7 @@ func (q *Quotas) removeOld(ctx context.Context, owner string) error {
 			return err
 		}
 	}
-
-	// Old answers.
-	times := TimesOf(info.Config.Metadata)
-	oldest := info.TimeStamp.Add(-times.Answers)
-	if err := q.purgeOlder(ctx, StreamAnswer, message.KindAnswer, owner, oldest); err != nil {
-		return err
-	}
-
-	// Large messages that are older than the remaining answers and the owner's first request without an answer.
-	first, err := q.log.firstOf(ctx, StreamModel, message.OwnerFilter(message.KindModel, owner))
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return err
-	}
-	if err == nil && first.Time.Before(oldest) {
-		oldest = first.Time
-	}
-	return q.purgeOlder(ctx, StreamBlob, message.KindBlob, owner, oldest.Add(-times.Margin-times.Renew))
+	return nil
 }
 
 // purgeOlder removes an owner's messages of a kind that were stored before a time, and forgets what it knows about the
@@ -170,7 +183,7 @@ func (q *Quotas) purgeOlder(ctx context.Context, stream string, kind message.Kin
 		if err != nil {
 			return err
 		}
-		h.lookedAt, h.isExact = time.Time{}, false
+		h.lookedAt, h.isExact = time.Time{}, false // the next use asks the server
 		h.turn.Release(1)
 	}
 	return nil

@@ -166,7 +166,8 @@ func (r *Room) lane(lane int) *laneRoom {
 	return &r.lanes[lane]
 }
 
-// refresh asks the server for the room of a lane. After the answer it calls onAnswer, unless that is nil.
+// refresh asks the server for the room of a lane. No place is free if a later stream is nearly full. After the answer
+// refresh calls onAnswer, unless that is nil.
 func (r *Room) refresh(ctx context.Context, lane int, onAnswer func()) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -187,9 +188,11 @@ func (r *Room) refresh(ctx context.Context, lane int, onAnswer func()) {
 	*r.lane(lane) = laneRoom{free: free, askedAt: time.Now()}
 }
 
-// askFreePlaces asks the server for the number of messages that may be published in a lane: half of the bound minus
-// those that wait, because other publishers may take the other half. isShared is true if all lanes have one consumer,
-// whose bound is that of all lanes. If there is no answer, a few messages are let through, so that work goes on.
+// askFreePlaces asks the server for the number of messages that may be published in a lane: half of the free places,
+// because other publishers may take the other half. A lane has as many places as its bound, the backlog divided by
+// divisor, minus the messages that wait. If there are fewer than 0, free is that number. isShared is true if all lanes
+// have one consumer, whose bound is that of all lanes. If there is no answer, a few messages are let through, so that
+// work goes on.
 func (r *Room) askFreePlaces(ctx context.Context, lane int) (free int, isShared bool) {
 	c, isShared, err := r.conn.LaneConsumer(ctx, r.stream, r.consumer, max(lane, 0))
 	if err != nil {
@@ -199,9 +202,10 @@ func (r *Room) askFreePlaces(ctx context.Context, lane int) (free int, isShared 
 	if err != nil {
 		return roomIfUnknown, isShared
 	}
-	free = backlog/r.divisor - int(c.NumPending) - c.NumAckPending // those that workers hold wait, too
+	laneBound := backlog / r.divisor
+	free = laneBound - int(c.NumPending) - c.NumAckPending // messages that workers hold wait, too
 	if isShared {
-		free += backlog / r.divisor * (wire.Lanes - 1)
+		free += laneBound * (wire.Lanes - 1)
 	}
 	return free - max(free, 0)/2, isShared
 }

@@ -35,14 +35,14 @@ type spell struct {
 }
 
 // Warn logs a failure with its attributes, unless one of the same kind was logged less than a minute ago. Failures are
-// of the same kind if they have the same logger and text.
+// of the same kind if they have the same logger and text. Failures of one kind that follow each other within overAfter
+// are one spell of trouble, whose end is logged, too.
 func (t *Trouble) Warn(log *slog.Logger, text string, attributes ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k, now := failureKind{log, text}, time.Now()
 
-	// Find or begin the spell, and note the failure.
-	s := t.kinds[k]
+	s := t.kinds[k] // the spell that the failure belongs to, or a new one
 	if s == nil {
 		s = &spell{}
 		s.timer = time.AfterFunc(overAfter, func() { t.end(k, s) })
@@ -51,7 +51,7 @@ func (t *Trouble) Warn(log *slog.Logger, text string, attributes ...any) {
 		}
 		t.kinds[k] = s
 	}
-	s.timer.Reset(overAfter)
+	s.timer.Reset(overAfter) // the spell ends so long after its last failure
 	if s.failures++; s.failures == 1 {
 		s.began = now
 	}

@@ -110,7 +110,7 @@ func (l *Log) removeForged(ctx context.Context, stream string, sequence uint64) 
 // Discard deletes a stored message that can never be read, so that another can take its place, and reports whether it
 // did. It deletes only internal messages, and none while there is trouble with a cluster.
 func (l *Log) Discard(ctx context.Context, stream string, m *jetstream.RawStreamMsg) bool {
-	mayBeReadable := l.conn.inCluster() && l.conn.HadTrouble(2*retryLostFor) // by another server
+	mayBeReadable := l.conn.inCluster() && l.conn.HadTrouble(2*retryLostFor) // by a server that was away lately
 	if m == nil || !message.Internal(message.KindOf(m.Subject)) || mayBeReadable {
 		return false
 	}

@@ -80,43 +80,18 @@ func (n NATS) Options() ([]nats.Option, error) {
 		return nil, fault.New(fault.BadInput, "connect: %w", err)
 	}
 
-	// The credentials. Their files are read again at every connection.
 	var options []nats.Option
-	switch {
-	case n.Creds != "":
-		options = append(options, nats.UserCredentials(n.Creds))
-	case n.NKey != "":
-		pair, err := userKey(n.NKey, "")
-		if err != nil {
-			return nil, fault.New(fault.BadInput, "connect: --nats-nkey: %w", err)
-		}
-		public, err := pair.PublicKey()
-		if err != nil {
-			return nil, fault.Wrap(fault.Internal, err)
-		}
-		options = append(options, nats.Nkey(public, func(nonce []byte) ([]byte, error) {
-			pair, err := userKey(n.NKey, public)
-			if err != nil {
-				return nil, err
-			}
-			return pair.Sign(nonce)
-		}))
-	case n.User != "":
-		options = append(options, nats.UserInfoHandler(func() (user, password string) {
-			password, _ = ReadSecret(n.PasswordFile) // if the file is gone, the server refuses the user
-			return n.User, password
-		}))
-	case n.TokenFile != "":
-		options = append(options, nats.TokenHandler(func() string {
-			token, _ := ReadSecret(n.TokenFile)
-			return token
-		}))
+	credentials, err := n.credentials()
+	if err != nil {
+		return nil, err
+	}
+	if credentials != nil {
+		options = append(options, credentials)
 	}
 	if n.Inbox != "" {
 		options = append(options, nats.CustomInboxPrefix(n.Inbox))
 	}
 
-	// TLS.
 	if n.TLS || n.CA != "" || n.Cert != "" {
 		options = append(options, nats.Secure())
 	}
@@ -129,16 +104,59 @@ func (n NATS) Options() ([]nats.Option, error) {
 	return options, nil
 }
 
+// credentials returns the option with the credentials, or nil if there are none. Their files are read again at every
+// connection. If the file of a password or token is gone by then, the server refuses the user.
+func (n NATS) credentials() (nats.Option, error) {
+	switch {
+	case n.Creds != "":
+		return nats.UserCredentials(n.Creds), nil
+	case n.NKey != "":
+		return n.nkeyOption()
+	case n.User != "":
+		return nats.UserInfoHandler(func() (user, password string) {
+			password, _ = ReadSecret(n.PasswordFile)
+			return n.User, password
+		}), nil
+	case n.TokenFile != "":
+		return nats.TokenHandler(func() string {
+			token, _ := ReadSecret(n.TokenFile)
+			return token
+		}), nil
+	}
+	return nil, nil
+}
+
+// nkeyOption returns the option by which a user proves that it has the private key of a file: it signs a nonce of the
+// server.
+func (n NATS) nkeyOption() (nats.Option, error) {
+	const firstKey = "" // of the file
+	pair, err := userKey(n.NKey, firstKey)
+	if err != nil {
+		return nil, fault.New(fault.BadInput, "connect: --nats-nkey: %w", err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err)
+	}
+	return nats.Nkey(public, func(nonce []byte) ([]byte, error) {
+		pair, err := userKey(n.NKey, public)
+		if err != nil {
+			return nil, err
+		}
+		return pair.Sign(nonce)
+	}), nil
+}
+
 // check returns an error if settings contradict each other, or a file does not exist or holds something else.
 func (n NATS) check() error {
-	credentials := 0
-	for _, given := range []string{n.Creds, n.NKey, n.User, n.TokenFile} {
-		if given != "" {
-			credentials++
+	credentialCount := 0
+	for _, setting := range []string{n.Creds, n.NKey, n.User, n.TokenFile} {
+		if setting != "" {
+			credentialCount++
 		}
 	}
 	switch {
-	case credentials > 1:
+	case credentialCount > 1:
 		return errors.New("one of --nats-creds, --nats-nkey, --nats-user and --nats-token-file at most")
 	case (n.User == "") != (n.PasswordFile == ""):
 		return errors.New("--nats-user and --nats-password-file belong together")

@@ -17,26 +17,10 @@ import (
 func (s *Server) handleAPI(subject string, data []byte, reply string) bool {
 	verb, name := cutVerb(subject)
 	switch verb {
-	case "CONSUMER.MSG.NEXT.", "DIRECT.GET.":
-		// These are answered with messages. rest is the name of a consumer, or the subject of the message.
-		streamName, rest, _ := strings.Cut(name, ".")
-		st := s.streams[streamName]
-		if st == nil {
-			return false
-		}
-		if verb == "DIRECT.GET." {
-			if st.config.AllowDirect {
-				st.directGet(rest, data, reply)
-			}
-			return st.config.AllowDirect
-		}
-		if st.consumers[rest] == nil {
-			return false
-		}
-		st.consumers[rest].pull(data, reply)
-		return true
 	case "":
 		return false
+	case "CONSUMER.MSG.NEXT.", "DIRECT.GET.":
+		return s.sendMessages(verb, name, data, reply)
 	}
 
 	// All other requests are answered in JSON.
@@ -46,13 +30,37 @@ func (s *Server) handleAPI(subject string, data []byte, reply string) bool {
 	}
 	kind := strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(verb, "."), ".", "_"))
 	body["type"] = "io.nats.jetstream.api.v1." + kind + "_response"
-	config, hasConfig := body["config"].(json.RawMessage) // already in JSON, which json.Marshal would parse again
+
+	// A configuration is in JSON already, and is put before the other fields as it is: json.Marshal would parse it again.
+	config, hasConfig := body["config"].(json.RawMessage)
 	delete(body, "config")
 	bytes, _ := json.Marshal(body)
 	if hasConfig {
-		bytes = slices.Concat([]byte(`{"config":`), config, []byte(","), bytes[1:])
+		bytes = slices.Concat([]byte(`{"config":`), config, []byte(","), bytes[1:]) // without the bytes' opening brace
 	}
 	s.send(nil, reply, reply, "", nil, bytes)
+	return true
+}
+
+// sendMessages answers a request for messages: of a consumer, or of a stream by a direct get. name has the name of the
+// stream and, after a dot, that of the consumer or the subject of the message. It reports whether the stream or the
+// consumer exists, and takes such requests.
+func (s *Server) sendMessages(verb, name string, data []byte, reply string) bool {
+	streamName, rest, _ := strings.Cut(name, ".")
+	st := s.streams[streamName]
+	if st == nil {
+		return false
+	}
+	if verb == "DIRECT.GET." {
+		if st.config.AllowDirect {
+			st.directGet(rest, data, reply)
+		}
+		return st.config.AllowDirect
+	}
+	if st.consumers[rest] == nil {
+		return false
+	}
+	st.consumers[rest].pull(data, reply)
 	return true
 }
 
@@ -112,40 +120,59 @@ func (s *Server) respond(verb, name string, data []byte) (response, *jetstream.A
 		delete(s.streams, name)
 		return success(), nil
 	case "STREAM.INFO.":
-		var q struct {
-			Filter string `json:"subjects_filter"`
-		}
-		if len(data) > 0 && json.Unmarshal(data, &q) != nil {
-			return nil, apiError(400, codeBadRequest, "bad request")
-		}
-		return st.description(q.Filter), nil
+		return st.respondInfo(data)
 	case "STREAM.PURGE.":
-		var q struct {
-			Filter string `json:"filter"`
-			Below  uint64 `json:"seq"`
-			Keep   int    `json:"keep"`
-		}
-		if len(data) > 0 && json.Unmarshal(data, &q) != nil || q.Keep > 0 {
-			return nil, apiError(400, codeBadRequest, "bad request")
-		}
-		q.Filter = cmp.Or(q.Filter, ">")
-		q.Below = cmp.Or(q.Below, st.lastSequence+1)
-		n := st.purge(q.Filter, q.Below)
-		if q.Filter == ">" && q.Below > st.lastSequence { // the next message then has the sequence Below
-			st.lastSequence, st.firstSequence = q.Below-1, q.Below
-		}
-		return response{"success": true, "purged": n}, nil
+		return st.respondPurge(data)
 	case "STREAM.MSG.DELETE.":
-		var q struct {
-			Sequence uint64 `json:"seq"`
-		}
-		if json.Unmarshal(data, &q) != nil || !st.remove(q.Sequence) {
-			return nil, apiError(400, codeSequenceNotFound, "sequence %d not found", q.Sequence)
-		}
-		return success(), nil
+		return st.respondDelete(data)
 	}
+	return st.respondGet(data) // STREAM.MSG.GET., the last one of verbs
+}
 
-	// The last verb is STREAM.MSG.GET.
+// respondInfo answers a request for the description of a stream.
+func (st *stream) respondInfo(data []byte) (response, *jetstream.APIError) {
+	var q struct {
+		Filter string `json:"subjects_filter"`
+	}
+	if len(data) > 0 && json.Unmarshal(data, &q) != nil {
+		return nil, apiError(400, codeBadRequest, "bad request")
+	}
+	return st.description(q.Filter), nil
+}
+
+// respondPurge answers a request to remove the messages that match a filter, below a sequence. Without data all
+// messages are removed. This server cannot keep a number of the last messages.
+func (st *stream) respondPurge(data []byte) (response, *jetstream.APIError) {
+	var q struct {
+		Filter string `json:"filter"`
+		Below  uint64 `json:"seq"`
+		Keep   int    `json:"keep"`
+	}
+	if len(data) > 0 && json.Unmarshal(data, &q) != nil || q.Keep > 0 {
+		return nil, apiError(400, codeBadRequest, "bad request")
+	}
+	q.Filter = cmp.Or(q.Filter, ">")
+	q.Below = cmp.Or(q.Below, st.lastSequence+1)
+	n := st.purge(q.Filter, q.Below)
+	if q.Filter == ">" && q.Below > st.lastSequence { // the next message then has the sequence Below
+		st.lastSequence, st.firstSequence = q.Below-1, q.Below
+	}
+	return response{"success": true, "purged": n}, nil
+}
+
+// respondDelete answers a request to remove one message.
+func (st *stream) respondDelete(data []byte) (response, *jetstream.APIError) {
+	var q struct {
+		Sequence uint64 `json:"seq"`
+	}
+	if json.Unmarshal(data, &q) != nil || !st.remove(q.Sequence) {
+		return nil, apiError(400, codeSequenceNotFound, "sequence %d not found", q.Sequence)
+	}
+	return success(), nil
+}
+
+// respondGet answers a request for one message.
+func (st *stream) respondGet(data []byte) (response, *jetstream.APIError) {
 	var q question
 	if json.Unmarshal(data, &q) != nil {
 		return nil, apiError(400, codeBadRequest, "bad request")
@@ -162,8 +189,8 @@ func (s *Server) respond(verb, name string, data []byte) (response, *jetstream.A
 // success returns the answer of a request that has no other result.
 func success() response { return response{"success": true} }
 
-// listStreams returns the names of streams that may take messages of a requested subject, or if not namesOnly, their
-// descriptions.
+// listStreams returns the names of the streams that may take messages on the requested subject, or of all streams if no
+// subject is requested. If not namesOnly, it returns their descriptions instead.
 func (s *Server) listStreams(namesOnly bool, data []byte) response {
 	var q struct {
 		Subject string `json:"subject"`
@@ -171,16 +198,15 @@ func (s *Server) listStreams(namesOnly bool, data []byte) response {
 	}
 	_ = json.Unmarshal(data, &q) // without data: all streams
 
-	// Find the names of the matching streams.
-	mayTake := func(filter string) bool { return overlap(filter, q.Subject) }
-	var matching []string
+	matchesRequest := func(filter string) bool { return overlap(filter, q.Subject) }
+	var matching []string // names
 	for name, st := range s.streams {
-		if q.Subject == "" || slices.ContainsFunc(st.config.Subjects, mayTake) {
+		if q.Subject == "" || slices.ContainsFunc(st.config.Subjects, matchesRequest) {
 			matching = append(matching, name)
 		}
 	}
 	slices.Sort(matching)
-	page := matching[min(q.Offset, len(matching)):]
+	page := matching[min(q.Offset, len(matching)):] // all from the offset on
 	if namesOnly {
 		return response{"total": len(matching), "offset": q.Offset, "limit": len(matching), "streams": page}
 	}
@@ -236,7 +262,30 @@ func (s *Server) parseStreamConfig(data []byte, old *stream) (c jetstream.Stream
 	if err := json.Unmarshal(data, &c); err != nil {
 		return c, apiError(400, codeBadRequest, "bad request: %v", err)
 	}
-	// Defaults.
+	setStreamDefaults(&c)
+	switch {
+	case c.Retention == jetstream.InterestPolicy, c.Mirror != nil, len(c.Sources) > 0, c.SubjectTransform != nil, c.Replicas > 1,
+		c.AllowMsgTTL, c.AllowMsgCounter, c.AllowAtomicPublish, c.AllowBatchPublish, c.Sealed, c.FirstSeq > 1:
+		return c, apiError(400, codeRestricted, "a server in memory has no such stream")
+	case s.reservedBytes(old)+max(c.MaxBytes, 0) > s.options.MaxMemory:
+		return c, apiError(500, codeMemory, "insufficient memory resources available")
+	}
+	for _, st := range s.streams {
+		isSameStream := st == old || old == nil && st.config.Name == c.Name
+		if isSameStream {
+			continue
+		}
+		for _, filter := range st.config.Subjects {
+			if slices.ContainsFunc(c.Subjects, func(newFilter string) bool { return overlap(filter, newFilter) }) {
+				return c, apiError(400, codeOverlap, "subjects overlap with an existing stream")
+			}
+		}
+	}
+	return c, nil
+}
+
+// setStreamDefaults sets what a stream's configuration does not give to the server's defaults. −1 means no limit.
+func setStreamDefaults(c *jetstream.StreamConfig) {
 	for _, n := range []*int64{&c.MaxMsgs, &c.MaxBytes, &c.MaxMsgsPerSubject} {
 		if *n == 0 {
 			*n = -1
@@ -252,27 +301,6 @@ func (s *Server) parseStreamConfig(data []byte, old *stream) (c jetstream.Stream
 		c.Subjects = []string{c.Name}
 	}
 	c.Replicas = max(c.Replicas, 1)
-
-	// Checks: what this server has, the memory, the subjects of other streams.
-	switch {
-	case c.Retention == jetstream.InterestPolicy, c.Mirror != nil, len(c.Sources) > 0, c.SubjectTransform != nil, c.Replicas > 1,
-		c.AllowMsgTTL, c.AllowMsgCounter, c.AllowAtomicPublish, c.AllowBatchPublish, c.Sealed, c.FirstSeq > 1:
-		return c, apiError(400, codeRestricted, "a server in memory has no such stream")
-	case s.reservedBytes(old)+max(c.MaxBytes, 0) > s.options.MaxMemory:
-		return c, apiError(500, codeMemory, "insufficient memory resources available")
-	}
-	for _, st := range s.streams {
-		isSameStream := st == old || old == nil && st.config.Name == c.Name
-		if isSameStream {
-			continue
-		}
-		for _, filter := range st.config.Subjects {
-			if slices.ContainsFunc(c.Subjects, func(mine string) bool { return overlap(filter, mine) }) {
-				return c, apiError(400, codeOverlap, "subjects overlap with an existing stream")
-			}
-		}
-	}
-	return c, nil
 }
 
 // update changes the configuration of a stream.
@@ -372,7 +400,13 @@ func (st *stream) directGet(subject string, data []byte, reply string) {
 		return
 	}
 
-	// A batch: each message tells how many remain, and a status ends it.
+	st.sendBatch(q, m, reply)
+}
+
+// sendBatch answers the direct get of a batch that begins with the message m. Headers of each message tell how many
+// remain, and the sequence of the message before it in the batch, 0 for the first one. A status ends the batch.
+func (st *stream) sendBatch(q question, m *message, reply string) {
+	s := st.server
 	filter := cmp.Or(q.Next, ">")
 	remaining, previous, sentBytes := st.countMatching(m.sequence, filter), uint64(0), 0
 	for ; m != nil && q.Batch > 0 && (q.Bytes <= 0 || sentBytes < q.Bytes); q.Batch-- {

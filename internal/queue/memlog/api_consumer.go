@@ -58,14 +58,7 @@ func (st *stream) createConsumer(data []byte) (response, *jetstream.APIError) {
 	config.MaxDeliver = cmp.Or(config.MaxDeliver, -1)
 	name := cmp.Or(config.Durable, config.Name)
 
-	// What this server has: durable consumers with acknowledgements, and ephemeral ones without.
-	isEphemeral := config.Durable == "" && config.InactiveThreshold > 0 && config.AckPolicy == jetstream.AckNonePolicy &&
-		st.config.Retention == jetstream.LimitsPolicy
-	hasOtherAcks := config.AckPolicy != jetstream.AckExplicitPolicy && !isEphemeral
-	hasOtherStart := config.DeliverPolicy == jetstream.DeliverLastPolicy || config.DeliverPolicy == jetstream.DeliverLastPerSubjectPolicy ||
-		config.DeliverPolicy == jetstream.DeliverByStartTimePolicy && config.OptStartTime == nil
-	if name == "" || hasOtherAcks || hasOtherStart || config.MaxDeliver > 0 || len(config.FilterSubjects) > 0 ||
-		config.DeliverSubject != "" || len(config.BackOff) > 0 || config.PriorityPolicy != jetstream.PriorityPolicyNone {
+	if name == "" || !st.hasConsumerKind(config) {
 		return nil, apiError(400, codeRestricted, "a server in memory has no such consumer")
 	}
 
@@ -86,14 +79,27 @@ func (st *stream) createConsumer(data []byte) (response, *jetstream.APIError) {
 	// Make a new one. Consumers of a work queue must not overlap.
 	created := st.newConsumer(name, config)
 	if st.config.Retention == jetstream.WorkQueuePolicy {
-		for _, other := range st.consumers {
-			if overlap(other.filter, created.filter) {
+		for _, existing := range st.consumers {
+			if overlap(existing.filter, created.filter) {
 				return nil, apiError(400, codeQueueTwice, "filtered consumer not unique on workqueue stream")
 			}
 		}
 	}
 	st.consumers[name] = created
 	return created.description(), nil
+}
+
+// hasConsumerKind reports whether this server has such consumers: durable ones with acknowledgements, and ephemeral
+// ones without, of one filter, from which clients pull messages.
+func (st *stream) hasConsumerKind(config jetstream.ConsumerConfig) bool {
+	isEphemeral := config.Durable == "" && config.InactiveThreshold > 0 && config.AckPolicy == jetstream.AckNonePolicy &&
+		st.config.Retention == jetstream.LimitsPolicy
+	hasOtherAcks := config.AckPolicy != jetstream.AckExplicitPolicy && !isEphemeral
+	hasOtherStart := config.DeliverPolicy == jetstream.DeliverLastPolicy || config.DeliverPolicy == jetstream.DeliverLastPerSubjectPolicy ||
+		config.DeliverPolicy == jetstream.DeliverByStartTimePolicy && config.OptStartTime == nil
+	hasOtherOptions := config.MaxDeliver > 0 || len(config.FilterSubjects) > 0 || config.DeliverSubject != "" ||
+		len(config.BackOff) > 0 || config.PriorityPolicy != jetstream.PriorityPolicyNone
+	return !hasOtherAcks && !hasOtherStart && !hasOtherOptions
 }
 
 // description returns what the server tells about a consumer.

@@ -74,8 +74,8 @@ func (c *conn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// interpret interprets the whole lines at the beginning of input, with their payloads, and returns the number of their
-// bytes.
+// interpret interprets the complete lines at the beginning of input, with their payloads, and returns the number of
+// their bytes. The rest of the input waits for more.
 func (c *conn) interpret(input []byte) (n int, err error) {
 	for {
 		rest := input[n:]
@@ -90,7 +90,7 @@ func (c *conn) interpret(input []byte) (n int, err error) {
 		payload := 0
 		switch verb = strings.ToUpper(verb); verb {
 		case "PUB", "HPUB":
-			if payload, err = c.readPublish(rest[end+1:], verb == "HPUB", args); payload < 0 {
+			if payload, err = c.readPublish(rest[end+1:], verb == "HPUB", args); payload < 0 { // not all of it is here
 				return n, nil
 			}
 		case "SUB":
@@ -117,30 +117,35 @@ func (c *conn) interpret(input []byte) (n int, err error) {
 
 var errArguments = errors.New("Parser Error")
 
-// readPublish interprets a message from the client. argLine has its subject, the subject for a reply if there is one,
-// the number of bytes of headers if hasHeaders, and the number of all bytes. input begins with these bytes and a line
-// end. It returns their number with the line end, or −1 if input has not all of them.
-func (c *conn) readPublish(input []byte, hasHeaders bool, argLine string) (int, error) {
-	// Divide argLine into at most four arguments.
-	var fields [4]string
-	args := fields[:0]
-	for argLine = strings.Trim(argLine, " \t"); argLine != ""; argLine = strings.TrimLeft(argLine, " \t") {
-		if len(args) == len(fields) {
-			return 0, errArguments
+// splitArgs divides the arguments of a line, in memory that the caller provides. ok is false if there are more than that
+// has room for.
+func splitArgs(line string, memory *[4]string) (args []string, ok bool) {
+	args = memory[:0]
+	for line = strings.Trim(line, " \t"); line != ""; line = strings.TrimLeft(line, " \t") {
+		if len(args) == len(memory) {
+			return nil, false
 		}
-		end := strings.IndexAny(argLine, " \t")
+		end := strings.IndexAny(line, " \t")
 		if end < 0 {
-			end = len(argLine)
+			end = len(line)
 		}
-		args, argLine = append(args, argLine[:end]), argLine[end:]
+		args, line = append(args, line[:end]), line[end:]
 	}
+	return args, true
+}
 
-	// Parse the arguments.
-	sizeCount := 1
+// readPublish interprets a message from the client. argLine has its subject, the subject for a reply if there is one,
+// the number of bytes of headers if hasHeaders, and the number of all bytes. input begins with the bytes of the headers
+// and the payload, and a line end. readPublish returns their number with the line end, or −1 if input does not have all
+// of them yet.
+func (c *conn) readPublish(input []byte, hasHeaders bool, argLine string) (int, error) {
+	var memory [4]string // as many arguments as there may be
+	args, ok := splitArgs(argLine, &memory)
+	sizeCount := 1 // number of arguments that are sizes
 	if hasHeaders {
 		sizeCount = 2
 	}
-	if len(args) != 1+sizeCount && len(args) != 2+sizeCount {
+	if !ok || len(args) != 1+sizeCount && len(args) != 2+sizeCount {
 		return 0, errArguments
 	}
 	m := message{subject: args[0]}
@@ -158,14 +163,14 @@ func (c *conn) readPublish(input []byte, hasHeaders bool, argLine string) (int, 
 		return 0, errArguments
 	case int64(size) > c.server.options.MaxPayload:
 		return 0, errors.New("Maximum Payload Violation")
-	case len(input) < size+2:
+	case len(input) < size+len("\r\n"):
 		return -1, nil
 	}
 
 	content := bytes.Clone(input[:size:size])
 	m.header, m.data = content[:headerSize:headerSize], content[headerSize:]
 	c.server.route(c, m, reply)
-	return size + 2, nil
+	return size + len("\r\n"), nil
 }
 
 // subscribe begins a subscription. args are its filter, its queue if there is one, and its id.
@@ -191,7 +196,7 @@ func (c *conn) unsubscribe(args []string) error {
 	if len(args) != 1 && len(args) != 2 {
 		return errArguments
 	}
-	maxMessages := 0
+	maxMessages := 0 // the subscription ends at once
 	if len(args) == 2 {
 		var err error
 		if maxMessages, err = strconv.Atoi(args[1]); err != nil {
@@ -265,7 +270,7 @@ func (c *conn) Read(b []byte) (int, error) {
 				c.output = nil
 			}
 		case c.outputRead > keepBuffer && c.outputRead > len(c.output)/2: // a client that is always behind
-			c.outputRead, c.output = 0, append(c.output[:0], c.output[c.outputRead:]...)
+			c.outputRead, c.output = 0, append(c.output[:0], c.output[c.outputRead:]...) // the unread bytes move to the start
 		}
 		return n, nil
 	}

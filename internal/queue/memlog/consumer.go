@@ -126,7 +126,8 @@ func (c *consumer) pull(data []byte, reply string) {
 // serve delivers messages to the requests in turn, as long as there are both. Then it ends requests that do not wait.
 func (c *consumer) serve() {
 	s := c.stream.server
-	c.requests = slices.DeleteFunc(c.requests, func(r *request) bool { return !s.interest.hasReceiver(r.reply) })
+	isWithdrawn := func(r *request) bool { return !s.interest.hasReceiver(r.reply) }
+	c.requests = slices.DeleteFunc(c.requests, isWithdrawn)
 	for len(c.requests) > 0 {
 		m, p := c.nextDelivery()
 		if m == nil {
@@ -139,15 +140,17 @@ func (c *consumer) serve() {
 		}
 		c.deliver(m, p, r.reply)
 	}
-	if c.undelivered+len(c.redeliveries) == 0 {
-		c.requests = slices.DeleteFunc(c.requests, func(r *request) bool {
-			if r.noWait && r.expires.IsZero() {
-				s.sendStatus(r.reply, "404", "No Messages")
-				return true
-			}
-			return false
-		})
+	hasMessages := c.undelivered+len(c.redeliveries) > 0 // which may not be delivered now
+	if hasMessages {
+		return
 	}
+	c.requests = slices.DeleteFunc(c.requests, func(r *request) bool {
+		isOver := r.noWait && r.expires.IsZero()
+		if isOver {
+			s.sendStatus(r.reply, "404", "No Messages")
+		}
+		return isOver
+	})
 }
 
 // expireRequest tells a client that its request has ended.
@@ -195,7 +198,7 @@ func (c *consumer) deliver(m *message, p *pending, requestReply string) {
 	s := c.stream.server
 	c.delivered++
 	p.delivery = c.delivered
-	if c.config.AckPolicy == jetstream.AckNonePolicy {
+	if c.config.AckPolicy == jetstream.AckNonePolicy { // it counts as acknowledged
 		delete(c.pending, m.sequence)
 	} else {
 		p.redeliverAt = time.Now().Add(c.config.AckWait)
@@ -222,10 +225,9 @@ func (c *consumer) deliver(m *message, p *pending, requestReply string) {
 }
 
 // acknowledge handles a worker's message on a reply subject of a delivery: an acknowledgement, a request to deliver the
-// message again, or a sign that it is being worked on. The subject's tokens after $JS.ACK are the stream, the consumer,
-// the attempt, the sequence and more.
+// message again, or a sign that it is being worked on. It ignores a message about a delivery that is not pending.
 func (s *Server) acknowledge(m message, reply string) {
-	// Find the consumer and the delivery.
+	// The tokens after $JS.ACK are the stream, the consumer, the attempt, the sequence and three more, see deliver.
 	tokens := strings.Split(strings.TrimPrefix(m.subject, ackPrefix), ".")
 	if len(tokens) < 7 {
 		return
@@ -249,9 +251,13 @@ func (s *Server) acknowledge(m message, reply string) {
 	}).Lose {
 		return
 	}
+	c.carryOut(sequence, p, string(m.data))
+}
 
-	// Do what the worker says: the message is done, or in work, or to be delivered again.
-	command, rest, _ := strings.Cut(string(m.data), " ")
+// carryOut does what a worker says about a pending message: the message is done (+ACK, +TERM), in work (+WPI), or to be
+// delivered again after a pause (-NAK). Other words are ignored.
+func (c *consumer) carryOut(sequence uint64, p *pending, text string) {
+	command, argument, _ := strings.Cut(text, " ")
 	switch command {
 	case "", "+ACK", "+TERM":
 		c.finishMessage(sequence)
@@ -262,8 +268,9 @@ func (s *Server) acknowledge(m message, reply string) {
 		var pause struct {
 			Delay time.Duration `json:"delay"`
 		}
-		_ = json.Unmarshal([]byte(rest), &pause) // without a pause: at once
-		c.redeliveries = slices.DeleteFunc(c.redeliveries, func(one uint64) bool { return one == sequence })
+		_ = json.Unmarshal([]byte(argument), &pause) // without an argument: at once
+		isOfMessage := func(queued uint64) bool { return queued == sequence }
+		c.redeliveries = slices.DeleteFunc(c.redeliveries, isOfMessage)
 		if p.redeliverAt = time.Now().Add(pause.Delay); pause.Delay <= 0 {
 			c.queueRedelivery(sequence)
 		}
@@ -348,17 +355,22 @@ func (c *consumer) onTimer() {
 	c.serve()
 
 	// Set the timer for the next acknowledgement that may be late, or request that ends.
-	var earliest time.Time
+	c.setTimer(c.earliestRedelivery())
+	for _, r := range c.requests {
+		c.setTimer(r.expires)
+	}
+}
+
+// earliestRedelivery returns the first time at which a pending message is to be delivered again, apart from those that
+// are queued for that. It is zero if there is none.
+func (c *consumer) earliestRedelivery() (earliest time.Time) {
 	for sequence, p := range c.pending {
 		isEarlier := earliest.IsZero() || p.redeliverAt.Before(earliest)
 		if _, isQueued := slices.BinarySearch(c.redeliveries, sequence); !isQueued && isEarlier {
 			earliest = p.redeliverAt
 		}
 	}
-	c.setTimer(earliest)
-	for _, r := range c.requests {
-		c.setTimer(r.expires)
-	}
+	return earliest
 }
 
 // stop stops the timers and ends all requests.

@@ -2,6 +2,7 @@ package memlog
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -51,21 +52,18 @@ func withHeaders(header []byte, pairs ...string) []byte {
 
 // withoutHeaders returns header without the headers whose names begin with one of prefixes.
 func withoutHeaders(header []byte, prefixes ...string) []byte {
-	statusLine, rest, isComplete := bytes.Cut(header, []byte("\r\n"))
+	statusLine, lines, isComplete := bytes.Cut(header, []byte("\r\n"))
 	if !isComplete {
 		return header
 	}
 	result := append(bytes.Clone(statusLine), "\r\n"...)
-lines:
-	for len(rest) > 0 {
+	for len(lines) > 0 {
 		var line []byte
-		line, rest, _ = bytes.Cut(rest, []byte("\r\n"))
-		for _, p := range prefixes {
-			if bytes.HasPrefix(line, []byte(p)) {
-				continue lines
-			}
+		line, lines, _ = bytes.Cut(lines, []byte("\r\n"))
+		hasPrefix := func(prefix string) bool { return bytes.HasPrefix(line, []byte(prefix)) }
+		if !slices.ContainsFunc(prefixes, hasPrefix) {
+			result = append(append(result, line...), "\r\n"...)
 		}
-		result = append(append(result, line...), "\r\n"...)
 	}
 	return result
 }

@@ -32,7 +32,8 @@ func (ix *index) sequencesOf(name string) []uint64 {
 	return nil
 }
 
-// add adds a message, whose sequence is greater than all others.
+// add adds a message on the subject with a name. Its sequence is greater than all others. A new subject gets a path in
+// the tree, a branch for each of its tokens.
 func (ix *index) add(name string, sequence uint64) {
 	s := ix.byName[name]
 	if s == nil {

@@ -73,8 +73,8 @@ func (s *Server) Fresh(o Options) *Server {
 	return fresh
 }
 
-// Idle reports whether nothing is under way: no message waits for delivery, now or at a later time, and none is with a
-// worker. Consumers with the name except do not count.
+// Idle reports whether nothing is under way: no message waits for delivery to a consumer, is with a worker
+// (pending), or has a schedule, by which it is delivered later. Consumers with the name except do not count.
 func (s *Server) Idle(except string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -114,7 +114,8 @@ func apiError(status, code int, format string, args ...any) *jetstream.APIError 
 	return &jetstream.APIError{Code: status, ErrorCode: jetstream.ErrorCode(code), Description: fmt.Sprintf(format, args...)}
 }
 
-// receive stores a client's message unless it is refused, and tells the result on its reply subject.
+// receive stores a client's message unless it is refused, and tells the result on its reply subject. The fate of the
+// message is what a test lets happen to it instead.
 func (st *stream) receive(m message, reply string) {
 	fate := st.server.fateOf(Event{Kind: Stored, Stream: st.config.Name, Subject: m.subject})
 	if fate.Lose {
@@ -166,29 +167,15 @@ const (
 	codeSchedule         = 10189
 )
 
-// checkConditions checks a new message against the conditions in its headers and the stream's limits. duplicate is true
-// if a message with the same id came lately, whose sequence is earlier.
+// checkConditions checks a new message against the conditions in its headers and the stream's limits. It may add a
+// header to m. duplicate is true if a message with the same id came lately; then earlier is the sequence of that one.
 func (st *stream) checkConditions(m *message) (earlier uint64, duplicate bool, refusal *jetstream.APIError) {
-	// Conditions: the stream, the last sequence on a subject, the last sequence of the stream.
-	h := m.header
-	if wanted := headerValue(h, headerStream); wanted != "" && wanted != st.config.Name {
-		return 0, false, apiError(400, codeOtherStream, "expected stream does not match")
-	}
-	if wanted := headerValue(h, headerLastOf); wanted != "" {
-		filter := cmp.Or(headerValue(h, headerLastFilter), m.subject)
-		lastSequence := uint64(0)
-		if last := st.lastMatching(filter); last != nil {
-			lastSequence = last.sequence
-		}
-		if wanted != strconv.FormatUint(lastSequence, 10) {
-			return 0, false, apiError(400, codeWrongLast, "wrong last sequence: %d", lastSequence)
-		}
-	}
-	if wanted := headerValue(h, headerLast); wanted != "" && wanted != strconv.FormatUint(st.lastSequence, 10) {
-		return 0, false, apiError(400, codeWrongLast, "wrong last sequence: %d", st.lastSequence)
+	if refusal := st.checkExpectations(m); refusal != nil {
+		return 0, false, refusal
 	}
 
-	// A schedule replaces earlier ones on its subject.
+	// A schedule gets a rollup, by which it replaces the earlier messages on its subject.
+	h := m.header
 	if headerValue(h, headerSchedule) != "" {
 		if !st.config.AllowMsgSchedules {
 			return 0, false, apiError(400, codeSchedule, "message schedules is disabled")
@@ -210,6 +197,30 @@ func (st *stream) checkConditions(m *message) (earlier uint64, duplicate bool, r
 	return 0, false, st.checkLimits(m)
 }
 
+// checkExpectations returns an error if the stream is not as a header of a new message expects it: its name, the last
+// sequence on a subject (the message's own, or those that match a filter), or the last sequence of the stream. A header
+// that is missing expects nothing.
+func (st *stream) checkExpectations(m *message) *jetstream.APIError {
+	h := m.header
+	if expected := headerValue(h, headerStream); expected != "" && expected != st.config.Name {
+		return apiError(400, codeOtherStream, "expected stream does not match")
+	}
+	if expected := headerValue(h, headerLastOf); expected != "" {
+		filter := cmp.Or(headerValue(h, headerLastFilter), m.subject)
+		lastSequence := uint64(0) // 0: there is no message
+		if last := st.lastMatching(filter); last != nil {
+			lastSequence = last.sequence
+		}
+		if expected != strconv.FormatUint(lastSequence, 10) {
+			return apiError(400, codeWrongLast, "wrong last sequence: %d", lastSequence)
+		}
+	}
+	if expected := headerValue(h, headerLast); expected != "" && expected != strconv.FormatUint(st.lastSequence, 10) {
+		return apiError(400, codeWrongLast, "wrong last sequence: %d", st.lastSequence)
+	}
+	return nil
+}
+
 // checkLimits returns an error if the stream refuses new messages when it is full, and has no room for m.
 func (st *stream) checkLimits(m *message) *jetstream.APIError {
 	c := &st.config
@@ -223,8 +234,9 @@ func (st *stream) checkLimits(m *message) *jetstream.APIError {
 		return apiError(503, codeStoreFailed, "maximum messages per subject exceeded")
 	case c.MaxMsgs > 0 && int64(st.count) >= c.MaxMsgs && !replaces:
 		return apiError(503, codeStoreFailed, "maximum messages exceeded")
-	case c.MaxBytes > 0 && st.bytes+m.size() > c.MaxBytes &&
-		!(replaces && st.messageAt(sequences[0]).size() >= m.size()): // a message that is not larger may replace another
+	}
+	mayReplace := replaces && st.messageAt(sequences[0]).size() >= m.size() // a message that is not larger
+	if c.MaxBytes > 0 && st.bytes+m.size() > c.MaxBytes && !mayReplace {
 		return apiError(503, codeStoreFailed, "maximum bytes exceeded")
 	}
 	return nil
@@ -232,8 +244,29 @@ func (st *stream) checkLimits(m *message) *jetstream.APIError {
 
 // store appends a message, removes the messages that it replaces, republishes it, and tells the consumers.
 func (st *stream) store(m *message) {
+	st.append(m)
+	st.removeReplaced(m)
+
+	if r := st.config.RePublish; r != nil && matches(r.Source, m.subject) {
+		st.republish(r, m)
+	}
+	for _, c := range st.consumers {
+		if matches(c.filter, m.subject) {
+			c.undelivered++
+			c.serve()
+		}
+	}
+	if st.config.MaxAge > 0 {
+		st.setTimer(m.storedAt.Add(st.config.MaxAge))
+	}
+	if at, ok := scheduledTime(m); ok && st.config.AllowMsgSchedules {
+		st.setTimer(at)
+	}
+}
+
+// append appends a message with the next sequence.
+func (st *stream) append(m *message) {
 	now := time.Now()
-	// Append it.
 	st.lastSequence++
 	st.lastTime = now
 	m.sequence, m.storedAt = st.lastSequence, now
@@ -247,8 +280,11 @@ func (st *stream) store(m *message) {
 	if id := headerValue(m.header, headerID); id != "" && st.config.Duplicates > 0 {
 		st.rememberID(id, m)
 	}
+}
 
-	// Remove others above the limits, and those that a rollup replaces.
+// removeReplaced removes the oldest messages above the stream's limits after m was appended, and those that a rollup in
+// m's headers replaces.
+func (st *stream) removeReplaced(m *message) {
 	c := &st.config
 	for c.MaxMsgsPerSubject > 0 {
 		sequences := st.subjects.sequencesOf(m.subject)
@@ -269,28 +305,11 @@ func (st *stream) store(m *message) {
 	case "all":
 		st.purge(">", m.sequence)
 	}
-
-	// Tell others, and set the timer.
-	if r := st.config.RePublish; r != nil && matches(r.Source, m.subject) {
-		st.republish(r, m)
-	}
-	for _, c := range st.consumers {
-		if matches(c.filter, m.subject) {
-			c.undelivered++
-			c.serve()
-		}
-	}
-	if st.config.MaxAge > 0 {
-		st.setTimer(m.storedAt.Add(st.config.MaxAge))
-	}
-	if at, ok := scheduledTime(m); ok && st.config.AllowMsgSchedules {
-		st.setTimer(at)
-	}
 }
 
-// rememberID notes a message's id. If there are many ids, it forgets old ones.
+// rememberID notes a message's id. If there are many ids, it forgets those that are too old to show a duplicate.
 func (st *stream) rememberID(id string, m *message) {
-	const many = 1024
+	const many = 1024 // chosen
 	if len(st.ids) >= many {
 		for id, entry := range st.ids {
 			if m.storedAt.Sub(entry.storedAt) >= st.config.Duplicates {
@@ -413,7 +432,8 @@ func (st *stream) onTimer() {
 	}
 }
 
-// deliverScheduled stores a scheduled message on its target subject, and removes the schedule.
+// deliverScheduled stores a scheduled message on its target subject, and removes the schedule. If the stream has no room
+// for it, the message is lost. Its headers say, as nats-server's do, where the schedule was, and that it is over.
 func (st *stream) deliverScheduled(m *message) {
 	header := withoutHeaders(m.header, headerSchedule, "Nats-Expected-", headerID, headerRollup)
 	header = withHeaders(header, "Nats-Scheduler", m.subject, "Nats-Schedule-Next", "purge")

@@ -60,11 +60,11 @@ func overlap(a, b string) bool {
 func isLiteral(filter string) bool { return !strings.ContainsAny(filter, "*>") }
 
 // mapSubject returns destination with its wildcards replaced: the first one by what the first wildcard of source stands
-// for in subject, and so on.
+// for in subject, and so on. For the source a.*, the destination b.*.c and the subject a.x it is b.x.c.
 func mapSubject(source, destination, subject string) string {
 	var values []string
-	for {
-		if source == ">" {
+	for { // for each token of source
+		if source == ">" { // it stands for all remaining tokens
 			values = append(values, subject)
 			break
 		}

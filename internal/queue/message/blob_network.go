@@ -62,10 +62,10 @@ func EncodeNetworkOf(owner string, n *btn.Network) ([]byte, error) {
 		Warnings: n.Warnings,
 	}
 
-	if n.Maps != nil {
+	if n.Maps != nil { // equal maps of several legs are stored once
 		w.Maps, w.LegMaps = distinctMaps(n.Maps)
 	}
-	if n.Variables != nil {
+	if n.Variables != nil { // an empty list that is not nil stays one
 		w.Domains = make([]int, len(n.Variables))
 		w.Homes = make([]int, len(n.Variables))
 	}

@@ -352,7 +352,8 @@ func (w *planBlob) decode() (*btn.Plan, error) {
 	return &p, nil
 }
 
-// decodeWith returns the estimate, whose parts refer to the shared values in common.
+// decodeWith returns the estimate. Its parts refer by number to the values in common, which several parts share. The
+// coefficients α of the parts are encoded as a list of mantissas and one of exponents, or left out if all are 1.
 func (w *estimateBlob) decodeWith(common []any) (btn.Estimate, error) {
 	e := btn.Estimate{
 		Rule:     w.Rule,

@@ -11,9 +11,10 @@ import (
 )
 
 // CheckAssignments checks decoded assignments against the network they belong to, so that no index of a contraction is
-// out of range. The error wraps ErrInvalid or btn.ErrPart and has the code bad_input. It skips plans for the relevant
-// part of the network: the caller checks them by CheckPlan against that part. It takes time linear in the size of the
-// plans.
+// out of range. An assignment is the plan that answers one demand (evidence with what is wanted under it), or an error.
+// The error of CheckAssignments wraps ErrInvalid or btn.ErrPart and has the code bad_input. It skips plans for the
+// relevant part of the network, what a question depends on: the caller checks those by CheckPlan against that part. It
+// takes time linear in the size of the plans.
 func CheckAssignments(n *btn.Network, assignments []btn.Assignment) error {
 	isChecked := map[*btn.Plan]bool{}
 	domains := domainsOf(n)
@@ -72,7 +73,8 @@ func CheckPlan(n *btn.Network, p *btn.Plan) error {
 	return nil
 }
 
-// checkEstimate checks an estimate's fields, and its parts against the network and the rule.
+// checkEstimate checks an estimate's fields, and its parts against the network and the rule by which their values
+// become one. A part that names no rule is for the linear one.
 func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 	switch {
 	case e.Rule != btn.Linear && e.Rule != btn.LogLinear && e.Rule != btn.Pooled && e.Rule != btn.Bounding:

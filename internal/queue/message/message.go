@@ -96,41 +96,57 @@ func checkValue(v btn.UnitValue) error {
 	if v.Error != nil {
 		return under("x", checkErrorInfo(v.Error))
 	}
+	for _, check := range []func(*btn.Value) error{checkContracted, checkWanted, checkStated} {
+		if err := check(&v.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-	// Z, its cost and its rounding.
-	if err := checkNumber(v.Value.Z); err != nil {
+// checkContracted checks Z, its cost and its rounding.
+func checkContracted(v *btn.Value) error {
+	if err := checkNumber(v.Z); err != nil {
 		return under("v", under("z", err))
 	}
-	if !finite(v.Value.Flops) || v.Value.Flops < 0 {
-		return invalid("v.f", "%v flops", v.Value.Flops)
+	if !finite(v.Flops) || v.Flops < 0 {
+		return invalid("v.f", "%v flops", v.Flops)
 	}
-	if !finite(v.Value.Digits) || v.Value.Digits < 0 {
-		return invalid("v.g", "%v digits", v.Value.Digits)
+	if !finite(v.Digits) || v.Digits < 0 {
+		return invalid("v.g", "%v digits", v.Digits)
 	}
-	if rounding := v.Value.Rounding; rounding != nil {
-		if err := checkNumber(*rounding); err != nil {
+	if v.Rounding != nil {
+		if err := checkNumber(*v.Rounding); err != nil {
 			return under("v.e", err)
 		}
 	}
+	return nil
+}
 
-	// What was asked for beside Z.
-	if err := checkDerivatives(v.Value.Derivatives); err != nil {
+// checkWanted checks what is wanted of a value beside Z: derivatives, sums over cases, and those of a second Z, the
+// target.
+func checkWanted(v *btn.Value) error {
+	if err := checkDerivatives(v.Derivatives); err != nil {
 		return under("v.d", err)
 	}
-	if err := checkCases(v.Value.Cases); err != nil {
+	if err := checkCases(v.Cases); err != nil {
 		return under("v.y", err)
 	}
-	if target := v.Value.Target; target != nil {
-		if err := checkNumber(target.Z); err != nil {
+	if v.Target != nil {
+		if err := checkNumber(v.Target.Z); err != nil {
 			return under("v.s", under("z", err))
 		}
-		if err := checkDerivatives(target.Derivatives); err != nil {
+		if err := checkDerivatives(v.Target.Derivatives); err != nil {
 			return under("v.s.d", err)
 		}
 	}
+	return nil
+}
 
-	// What the part's method states: truncation, bounds, weights of samples, regions. A bound may be infinite on its own side.
-	if t := v.Value.Truncation; t != nil {
+// checkStated checks what the part's method states: truncation, bounds, weights of samples, regions. A lower bound may
+// be −Inf, and an upper bound +Inf.
+func checkStated(v *btn.Value) error {
+	if t := v.Truncation; t != nil {
 		if !finite(t.Discarded) || !finite(t.Bytes) {
 			return invalid("v.t", "discarded %v, %v bytes", t.Discarded, t.Bytes)
 		}
@@ -138,17 +154,17 @@ func checkValue(v btn.UnitValue) error {
 			return invalid("v.t.e", "rounding %v", *e)
 		}
 	}
-	if b := v.Value.Bound; b != nil && (math.IsNaN(b.Lower) || math.IsNaN(b.Upper) || math.IsInf(b.Lower, 1) || math.IsInf(b.Upper, -1)) {
+	if b := v.Bound; b != nil && (math.IsNaN(b.Lower) || math.IsNaN(b.Upper) || math.IsInf(b.Lower, 1) || math.IsInf(b.Upper, -1)) {
 		return invalid("v.b", "from %v to %v", b.Lower, b.Upper)
 	}
-	if err := checkWeights(v.Value.Weights); err != nil {
+	if err := checkWeights(v.Weights); err != nil {
 		return under("v.p", err)
 	}
-	if rounding := v.Value.Region; rounding != nil {
-		if !finite(rounding.LnBethe) || !finite(rounding.LnSum) || !finite(rounding.Widest) {
-			return invalid("v.r", "ln Z_BP %v, sum %v", rounding.LnBethe, rounding.LnSum)
+	if r := v.Region; r != nil {
+		if !finite(r.LnBethe) || !finite(r.LnSum) || !finite(r.Widest) {
+			return invalid("v.r", "ln Z_BP %v, sum %v", r.LnBethe, r.LnSum)
 		}
-		return under("v.r.l", checkNumber(rounding.Linear))
+		return under("v.r.l", checkNumber(r.Linear))
 	}
 	return nil
 }
@@ -172,8 +188,7 @@ func checkWeights(w *btn.Weights) error {
 		return invalid("m", "%v", *w.LnMost)
 	}
 
-	// total becomes Σ Domains.
-	total := 0
+	total := 0 // becomes Σ Domains
 	for v, d := range w.Domains {
 		if d < 1 || d > len(w.Share)-total {
 			return invalid(fmt.Sprintf("d[%d]", v), "%d values, %d numbers are left", d, len(w.Share)-total)
@@ -189,7 +204,7 @@ func checkWeights(w *btn.Weights) error {
 		}
 	}
 	for k := range w.Share {
-		if !(w.Share[k] >= 0) || !(w.Squares[k] >= 0) || !finite(w.Share[k]) || !finite(w.Squares[k]) {
+		if !(w.Share[k] >= 0) || !(w.Squares[k] >= 0) || !finite(w.Share[k]) || !finite(w.Squares[k]) { // !(NaN >= 0)
 			return invalid(fmt.Sprintf("s[%d]", k), "%v, squares %v", w.Share[k], w.Squares[k])
 		}
 	}
@@ -246,7 +261,7 @@ func checkCases(c *btn.CasesValue) error {
 	if c == nil {
 		return nil
 	}
-	if !finite(c.Ln) || c.Impossible < 0 {
+	if !finite(c.Ln) || c.Impossible < 0 { // Impossible counts from 1; 0: no case is impossible
 		return invalid("n", "ln %v, case %d is impossible", c.Ln, c.Impossible-1)
 	}
 	for i, list := range c.Gradients {

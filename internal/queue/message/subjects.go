@@ -197,53 +197,65 @@ func ParseSubject(subject string) (Subject, error) {
 	}
 
 	// Take out the owner's token, if there is one token more than the layout has.
-	ownerPosition := strings.IndexAny(layout, "jd")
-	if s.Kind == KindInfer {
-		ownerPosition = 0
-	}
+	tokens = tokens[1:] // those after the kind
 	isOwnerRequired := hasOwnerToken(s.Kind)
-	if isOwnerRequired && len(tokens) != 2+len(layout) {
-		return bad("%d tokens after the kind, %d expected", len(tokens)-1, 1+len(layout))
+	hasOneMore := len(tokens) == 1+len(layout)
+	if isOwnerRequired && !hasOneMore {
+		return bad("%d tokens after the kind, %d expected", len(tokens), 1+len(layout))
 	}
-	if ownerPosition >= 0 && len(tokens) == 2+len(layout) {
-		switch owner := tokens[1+ownerPosition]; {
-		case isOwnerRequired && owner == form.Everybody:
+	if position := ownerPosition(s.Kind); position >= 0 && hasOneMore {
+		switch owner := tokens[position]; {
+		case isOwnerRequired && owner == form.Everybody: // s.Owner stays ""
 		case form.IsOwner(owner):
 			s.Owner = owner
 		default:
 			return bad("token %q", owner)
 		}
-		tokens = slices.Delete(tokens, 1+ownerPosition, 2+ownerPosition)
+		tokens = slices.Delete(tokens, position, position+1)
 	}
-	if len(tokens) != 1+len(layout) {
-		return bad("%d tokens after the kind, %d expected", len(tokens)-1, len(layout))
+	if len(tokens) != len(layout) {
+		return bad("%d tokens after the kind, %d expected", len(tokens), len(layout))
 	}
 
-	// Parse the tokens of the layout.
-	for i, t := range tokens[1:] {
-		switch layout[i] {
-		case 'l':
-			s.Lane, ok = decimal(t)
-			ok = ok && s.Lane < wire.Lanes
-		case 'n':
-			s.N, ok = decimal(t)
-		case 'k':
-			s.K, ok = decimal(t)
-			ok = ok && s.N <= maxChunks && s.K < s.N
-		case 'j':
-			if s.Job, ok = t, form.IsToken(t); s.Owner != "" {
-				s.Job = s.Owner + "." + t
-			}
-		case 's':
-			s.Stage, ok = t, form.IsToken(t)
-		case 'd':
-			s.Digest, ok = t, form.IsDigest(t)
-		}
-		if !ok {
+	for i, t := range tokens {
+		if !s.setToken(layout[i], t) {
 			return bad("token %q", t)
 		}
 	}
 	return s, nil
+}
+
+// ownerPosition returns where the owner's token is among the tokens after a kind, if there is one: before the job or
+// the digest. It is −1 for kinds whose messages have no owner.
+func ownerPosition(k Kind) int {
+	if k == KindInfer { // its only token is the owner's
+		return 0
+	}
+	return strings.IndexAny(layouts[k], "jd")
+}
+
+// setToken sets the field of s for a letter of a layout, and reports whether the token is valid for it. The fields
+// before it in the layout, and the owner, are set already.
+func (s *Subject) setToken(letter byte, token string) (ok bool) {
+	switch letter {
+	case 'l':
+		s.Lane, ok = decimal(token)
+		ok = ok && s.Lane < wire.Lanes
+	case 'n':
+		s.N, ok = decimal(token)
+	case 'k':
+		s.K, ok = decimal(token)
+		ok = ok && s.N <= maxChunks && s.K < s.N
+	case 'j':
+		if s.Job, ok = token, form.IsToken(token); s.Owner != "" {
+			s.Job = s.Owner + "." + token
+		}
+	case 's':
+		s.Stage, ok = token, form.IsToken(token)
+	case 'd':
+		s.Digest, ok = token, form.IsDigest(token)
+	}
+	return ok
 }
 
 // hasOwnerToken reports whether subjects of a kind always have an owner's token, which is form.Everybody if nobody owns
@@ -360,19 +372,19 @@ func StreamSubjects(k Kind) []string {
 }
 
 // OwnerFilter returns the filter of all messages of a kind that a tenant owns. It is "" for a name that no owner has.
+// The kind is one whose messages have a job or a digest.
 func OwnerFilter(k Kind, tenant string) string {
 	if !form.IsOwner(tenant) {
 		return ""
 	}
 	layout := layouts[k]
 
-	// A * for each token of the layout, except the lane, and the owner before the job or the digest.
-	ownerPosition := strings.IndexAny(layout, "jd")
-	tokens := strings.Split(strings.Repeat("*", len(layout)), "")
+	tokens := strings.Split(strings.Repeat("*", len(layout)), "") // a * for each token of the layout
 	if strings.HasPrefix(layout, "l") {
 		tokens[0] = strconv.Itoa(wire.Lane(tenant))
 	}
-	tokens = slices.Insert(tokens, ownerPosition, tenant)
+	beforeJobOrDigest := strings.IndexAny(layout, "jd")
+	tokens = slices.Insert(tokens, beforeJobOrDigest, tenant)
 	return wire.Prefix + string(k) + "." + strings.Join(tokens, ".")
 }
 

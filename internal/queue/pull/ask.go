@@ -11,14 +11,13 @@ import (
 // every lane. While they take long, it asks one lane after the other for one message (asksInTurn). While all slots are
 // taken, it asks for messages of other tenants.
 func (p *puller) requestMessages() {
-	// If all lanes were found empty one after the other, wait at all of them.
-	if p.asksInTurn && p.emptyInRow >= len(p.lanes) && p.inWork < p.slots {
-		p.asksInTurn = false
+	isFull := p.inWork >= p.slots
+	allFoundEmpty := p.emptyInRow >= len(p.lanes) // one after the other
+	if p.asksInTurn && allFoundEmpty && !isFull {
+		p.asksInTurn = false // wait at all lanes
 	}
 
-	// Messages that take long are requested in turn or beyond the slots.
 	now := time.Now()
-	isFull := p.inWork >= p.slots
 	takesLong := p.asksInTurn || p.averageTime >= quickAverage
 	switch {
 	case p.asksInTurn && !isFull:
@@ -26,29 +25,28 @@ func (p *puller) requestMessages() {
 			p.withdrawRequests()
 		}
 		p.requestOneInTurn(now)
-		return
-	case p.intake.HoldsMessages: // its messages wait here, so that it requests them as if they were quick
-	case isFull && takesLong:
+	case isFull && takesLong && !p.intake.HoldsMessages: // an intake that holds messages requests them as if they were quick
 		p.requestBeyondSlots(now)
-		return
+	default:
+		p.requestOfAllLanes(now)
 	}
+}
 
-	// A busy worker whose messages are quick asks for a burst.
-	limit := p.intake.Prefetch
-	expiry := pullExpiry
+// requestOfAllLanes sends a request to every lane of which at most half of the desired messages are held or requested.
+// A busy worker whose messages are quick asks for a burst.
+func (p *puller) requestOfAllLanes(now time.Time) {
+	limit, expiry := p.intake.Prefetch, pullExpiry
 	isBusyAndQuick := p.quickInRow > p.slots && now.Sub(p.lastEnd) < burstFor
 	if limit < burstSize && isBusyAndQuick {
-		limit = burstSize
-		expiry = burstFor
+		limit, expiry = burstSize, burstFor
 	}
 
-	// Every lane gets a request when at most half of its messages are left. Messages that cannot begin do not count.
 	for _, l := range p.lanes {
 		l.dropLostRequests(now, p.intake.Log)
-		blocked, mayAsk := p.mayAskBehind(l, now)
+		blocked, mayAsk := p.mayAskBehind(l, now) // blocked: waiting messages that cannot begin, which do not count
 		held := l.requested + len(l.waiting) - blocked
 		target := limit
-		if blocked > 0 {
+		if blocked > 0 { // messages that can begin may be far behind those
 			target = burstSize
 		}
 		hasEnough := held > target/2
@@ -107,7 +105,8 @@ func (p *puller) requestBeyondSlots(now time.Time) {
 		if now.Sub(l.lookedAt) >= lookEvery {
 			l.lookedAt = now
 			// Behind many messages of one tenant there may be many of others.
-			p.request(l, max(1, min(blocked, burstSize)), 0, now.Add(p.conn.AnswerWithin(noWaitLost)))
+			batch := max(1, min(blocked, burstSize))
+			p.request(l, batch, noWait, now.Add(p.conn.AnswerWithin(noWaitLost)))
 		}
 	}
 	if looksAgain {
@@ -137,7 +136,7 @@ func (p *puller) requestOneInTurn(now time.Time) {
 			continue
 		}
 		if p.hasRoom(l) {
-			p.request(l, 1, 0, now.Add(p.conn.AnswerWithin(noWaitLost)))
+			p.request(l, 1, noWait, now.Add(p.conn.AnswerWithin(noWaitLost)))
 			return
 		}
 	}
@@ -154,8 +153,11 @@ func (p *puller) hasRoom(l *lane) bool {
 	})
 }
 
-// request sends a request for up to batch messages of a lane. The request stays open at the server for expires, or if
-// that is 0, asks for what is there. It counts as lost if it has no answer at lostAt.
+// noWait is the time for which a request stays open that only asks for messages that are there.
+const noWait = 0
+
+// request sends a request for up to batch messages of a lane, which stays open at the server for expires. It counts as
+// lost if it has no answer at lostAt. If it cannot be sent, the lane is asked again after pullRetry.
 func (p *puller) request(l *lane, batch int, expires time.Duration, lostAt time.Time) {
 	var err error
 	if p.inbox == nil {
@@ -172,7 +174,7 @@ func (p *puller) request(l *lane, batch int, expires time.Duration, lostAt time.
 	}
 
 	l.requested += batch
-	if lostAt.After(l.lostAt) {
+	if lostAt.After(l.lostAt) { // the lane has one time for all its open requests
 		l.lostAt = lostAt
 	}
 }

@@ -186,7 +186,10 @@ type puller struct {
 	results    chan finished // messages that leave their slot
 
 	blockedSince time.Time   // since when no slot has been free, or a held message could not begin; zero: neither
+	sleepTimer   *time.Timer // when the loop goes on if nothing comes
 	pollTimer    *time.Timer // when lanes are asked again while no slot is free
+
+	status chan nats.Status // changes of the connection; nil after the channel was closed
 
 	lastEnd    time.Time // when the last message ended
 	quickInRow int       // number of messages in a row that took at most quickMessage
@@ -222,26 +225,27 @@ func Run(ctx context.Context, c *bus.Conn, intake Intake) error {
 	}
 	for _, name := range intake.Consumers {
 		l := &lane{consumer: name, loads: map[string]*tenantLoad{}}
-		l.number, _ = strconv.Atoi(strings.TrimPrefix(name, intake.Name+"-"))
+		l.number, _ = strconv.Atoi(strings.TrimPrefix(name, intake.Name+"-")) // 0 for the consumer over all lanes, which has no number
 		p.lanes = append(p.lanes, l)
 		p.laneOf[name] = l
 	}
 
-	// Process messages.
-	p.replies = make(chan *nats.Msg, 2*maxHeldBlocked+8*intake.Prefetch*len(p.lanes)) // messages above the capacity are lost
+	// Process messages. The capacity of replies is chosen so that it is ample, because messages above it are lost.
+	p.replies = make(chan *nats.Msg, 2*maxHeldBlocked+8*intake.Prefetch*len(p.lanes))
 	p.toProcess = make(chan started, p.slots+extraSlots)
 	p.results = make(chan finished, p.slots+extraSlots)
 	defer close(p.toProcess)
 	err := p.run(ctx)
 
-	// Return what was not begun, also messages that are on their way: they are here after a flush.
+	// Return what was not begun. Messages that are on their way are here after a flush, and are returned, too.
 	p.withdrawRequests()
-	p.returnWaiting(0)
+	const allMessages = 0 // whatever their number of deliveries
+	p.returnWaiting(allMessages)
 	if p.conn.NC.FlushTimeout(time.Second) == nil {
 		p.returnLate()
 	}
 
-	// Wait for the rest.
+	// Wait for the messages in work.
 	for p.inWork > 0 {
 		p.finish(<-p.results)
 	}
@@ -249,14 +253,14 @@ func Run(ctx context.Context, c *bus.Conn, intake Intake) error {
 	return err
 }
 
-// run is the puller's loop. All state of the puller but its channels belongs to this goroutine.
+// run is the puller's loop: it starts messages, requests others, and waits for the next event. All state of the puller
+// but its channels belongs to this goroutine.
 func (p *puller) run(ctx context.Context) error {
-	status := p.conn.NC.StatusChanged(nats.CONNECTED, nats.CLOSED)
-	defer p.conn.NC.RemoveStatusListener(status)
+	p.status = p.conn.NC.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer p.conn.NC.RemoveStatusListener(p.status) // of the channel as it is now
 
-	heartbeat := time.NewTimer(time.Hour)
-	defer heartbeat.Stop()
-
+	p.sleepTimer = time.NewTimer(time.Hour)
+	defer p.sleepTimer.Stop()
 	p.pollTimer = time.NewTimer(time.Hour)
 	defer p.pollTimer.Stop()
 
@@ -277,44 +281,49 @@ func (p *puller) run(ctx context.Context) error {
 			lastHeartbeat = now
 			p.sendHeartbeats()
 		}
-		heartbeat.Reset(p.sleepTime(now, lastHeartbeat))
-
-		select {
-		case <-ctx.Done():
-			return nil
-		case m := <-p.replies:
-			if err := p.receive(m); err != nil {
-				return err
-			}
-		case f := <-p.results:
-			p.finish(f)
-		case <-p.wake:
-		case err := <-p.checked:
-			if p.isChecking = false; err != nil {
-				return err
-			}
-		case <-p.pollTimer.C:
-		case newStatus, isOpen := <-status:
-			// After a reconnection the server has forgotten the requests.
-			if isOpen && newStatus == nats.CONNECTED {
-				p.withdrawRequests()
-			}
-			if !isOpen {
-				status = nil
-			}
-		case <-heartbeat.C:
+		p.sleepTimer.Reset(p.sleepTime(now, lastHeartbeat))
+		if isOver, err := p.handleEvent(ctx); isOver || err != nil {
+			return err
 		}
 	}
 }
 
+// handleEvent waits for one event and handles it: a reply of the server, the end of a message's processing, a change of
+// the connection, or a reason to look at the lanes again. isOver is true if ctx has ended.
+func (p *puller) handleEvent(ctx context.Context) (isOver bool, err error) {
+	select {
+	case <-ctx.Done():
+		return true, nil
+	case m := <-p.replies:
+		return false, p.receive(m)
+	case f := <-p.results:
+		p.finish(f)
+	case err := <-p.checked:
+		p.isChecking = false
+		return false, err
+	case newStatus, isOpen := <-p.status:
+		if isOpen && newStatus == nats.CONNECTED { // after a reconnection the server has forgotten the requests
+			p.withdrawRequests()
+		}
+		if !isOpen {
+			p.status = nil // no further event
+		}
+	// What follows only makes the loop look at the lanes again.
+	case <-p.wake:
+	case <-p.pollTimer.C:
+	case <-p.sleepTimer.C:
+	}
+	return false, nil
+}
+
 // sleepTime returns for how long the puller may sleep if nothing comes. That is a moment if a lane needs a request, or
-// if slots or waiting messages have to be looked at soon. Otherwise it is the time until the first heartbeat is due,
-// Heartbeat after the last one, or until the first request counts as lost.
+// if messages or requests may soon have to go back to the server (returnIfBlocked). Otherwise it is the time until the
+// first heartbeat is due, Heartbeat after the last one, or until the first request counts as lost.
 func (p *puller) sleepTime(now, lastHeartbeat time.Time) time.Duration {
 	moment := min(p.intake.Heartbeat, hoardFor/2)
 	next := now.Add(time.Hour)
 	for _, l := range p.lanes {
-		due := l.lostAt.Add(1) // when requests count as lost, if nothing is due before
+		due := l.lostAt.Add(1) // a nanosecond later than lostAt, because requests count as lost after it
 		needsRequest := len(l.waiting) == 0 && l.requested == 0
 		mayReturn := !p.intake.HoldsMessages && (p.asksInTurn || p.inWork >= p.slots || len(l.waiting) > 0)
 		switch {
@@ -343,27 +352,7 @@ func (p *puller) sendHeartbeats() {
 // startWaiting starts waiting messages in the free slots, lane by lane in turn, and updates since when no slot is free.
 func (p *puller) startWaiting() {
 	for l, position := p.nextMessage(); l != nil; l, position = p.nextMessage() {
-		h := l.waiting[position]
-		l.waiting = slices.Delete(l.waiting, position, position+1)
-		p.passTurn(l)
-		h.load.waiting--
-		h.load.inWork++
-
-		if p.inWork++; p.inWork > p.goroutines {
-			p.goroutines++
-			go p.processMessages()
-		}
-		p.toProcess <- started{h, l}
-		if !h.isHeavy {
-			continue
-		}
-
-		// Other heavy messages may have to wait now, and go back to the server.
-		p.heavyInWork++
-		h.load.heavyInWork++
-		for _, other := range p.lanes {
-			p.returnHeavy(other)
-		}
+		p.start(l, position)
 	}
 
 	if p.inWork < p.slots {
@@ -372,6 +361,31 @@ func (p *puller) startWaiting() {
 		p.fullSince = time.Now()
 	}
 	p.returnIfBlocked()
+}
+
+// start gives a slot to the message at a position of a lane's waiting messages.
+func (p *puller) start(l *lane, position int) {
+	h := l.waiting[position]
+	l.waiting = slices.Delete(l.waiting, position, position+1)
+	p.passTurn(l)
+	h.load.waiting--
+	h.load.inWork++
+
+	if p.inWork++; p.inWork > p.goroutines {
+		p.goroutines++
+		go p.processMessages()
+	}
+	p.toProcess <- started{h, l} // does not block: the channel has room for a message of each slot
+	if !h.isHeavy {
+		return
+	}
+
+	// Other heavy messages may have to wait now, and go back to the server.
+	p.heavyInWork++
+	h.load.heavyInWork++
+	for _, anyLane := range p.lanes {
+		p.returnHeavy(anyLane)
+	}
 }
 
 // processMessages processes the messages of toProcess one after the other. It is the body of goroutines that live on,
@@ -404,7 +418,8 @@ func (p *puller) returnIfBlocked() {
 	}
 }
 
-// finish frees the slot of a message, and updates the average duration of messages.
+// finish frees the slot of a message, and updates the average duration of messages. The duration of a heavy message does
+// not count, because it says nothing about the others.
 func (p *puller) finish(f finished) {
 	p.inWork--
 	f.load.inWork--
@@ -419,7 +434,7 @@ func (p *puller) finish(f finished) {
 	}
 
 	p.blockedSince = time.Time{}
-	if f.isHeavy { // its duration says nothing about the others
+	if f.isHeavy {
 		return
 	}
 

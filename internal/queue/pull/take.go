@@ -17,7 +17,8 @@ import (
 // error wraps bus.ErrGone if the consumer does not exist any more.
 func (p *puller) receive(m *nats.Msg) error {
 	if p.inbox == nil { // the answer was on its way when the request was withdrawn
-		if d, err := bus.NewDelivered(m); err == nil && m.Reply != "" {
+		isMessage := m.Reply != "" // the end of a request has no reply subject
+		if d, err := bus.NewDelivered(m); err == nil && isMessage {
 			p.enqueue(d)
 		}
 		return nil
@@ -39,9 +40,9 @@ func (p *puller) receive(m *nats.Msg) error {
 		return nil
 	}
 
-	// Other requests of the lane may be open, so subtract only what this one did not get. If open requests were not
-	// counted, a busy lane would have more and more of them, and the server looks through all requests of a consumer for
-	// every message.
+	// Other requests of the lane may be open, so subtract only the messages that this request did not get. If open requests
+	// were not counted, a busy lane would have more and more of them, and the server looks through all requests of a
+	// consumer for every message. If the number is unknown (below 0), no request counts as open.
 	if l.requested -= reply.Missing; reply.Missing < 0 || l.requested < 0 {
 		l.requested = 0
 	}
@@ -84,7 +85,7 @@ func (p *puller) checkConsumer(l *lane) {
 // with more than MaxPriorityAttempt deliveries begin last: they failed by trouble with the servers.
 func (p *puller) enqueue(d *bus.Delivered) {
 	l := p.laneOf[d.Consumer]
-	if l == nil {
+	if l == nil { // of a consumer that is not asked here
 		d.Redeliver(0)
 		return
 	}
@@ -113,8 +114,8 @@ func (p *puller) enqueue(d *bus.Delivered) {
 }
 
 // returnHeavy returns to the server those of the lane's heavy messages that cannot begin, because another worker may be
-// free. Of the messages that were returned before, the first in the stream stays here. The others are returned with a
-// pause, so that later messages come back after earlier ones.
+// free. A message that was returned maxReturns times is treated differently: the first such message in the stream stays
+// here, and the others are returned with a pause, so that later messages come back after earlier ones.
 func (p *puller) returnHeavy(l *lane) {
 	firstReturned, now := p.earliestReturned(l), time.Now()
 	l.keepWaiting(func(h held) bool {
@@ -132,8 +133,8 @@ func (p *puller) returnHeavy(l *lane) {
 	})
 }
 
-// earliestReturned returns the lowest sequence of the messages in the lane that were returned before and cannot begin
-// now.
+// earliestReturned returns the lowest sequence of the messages in the lane that cannot begin now and were returned
+// maxReturns times before.
 func (p *puller) earliestReturned(l *lane) uint64 {
 	earliest := uint64(math.MaxUint64)
 	for _, h := range l.waiting {
@@ -154,8 +155,8 @@ func (l *lane) nextPause(now time.Time) time.Duration {
 	return min(l.asideUntil.Sub(now), maxAside)
 }
 
-// leaveToOthers returns messages that cannot begin soon to the server, and begins to ask the lanes in turn. A patient
-// intake keeps its messages.
+// leaveToOthers returns messages that cannot begin soon to the server, and begins to ask the lanes in turn. An intake
+// with HoldsMessages keeps its messages.
 func (p *puller) leaveToOthers() {
 	if p.intake.HoldsMessages {
 		return

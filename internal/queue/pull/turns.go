@@ -24,7 +24,7 @@ type turns struct {
 	averageTime time.Duration // average duration of a message
 }
 
-// freeSlots returns the number of free slots. Extra slots count unless the intake is patient.
+// freeSlots returns the number of free slots. Extra slots count unless the intake holds its messages.
 func (p *turns) freeSlots() int {
 	if p.intake.HoldsMessages {
 		return p.slots - p.inWork
@@ -53,28 +53,34 @@ func (p *turns) isHeavy(d *bus.Delivered) bool {
 func (p *turns) needsOnlySlot(h held) bool { return !h.isHeavy || p.mayBeginHeavy(h.load) }
 
 // nextMessage returns the message that begins next, as its lane and its position in lane.waiting. It is in the first
-// lane in turn that has a message that may begin. Among those it is the first one of a tenant with fewest messages in
-// work. The lane is nil if no message may begin.
+// lane in turn that has a message that may begin. The lane is nil if no message may begin.
 func (p *turns) nextMessage() (*lane, int) {
 	if p.freeSlots() <= 0 {
 		return nil, 0
 	}
 	for i := range p.lanes {
-		l, best := p.lanes[(p.firstLane+i)%len(p.lanes)], -1
-		for k, h := range l.waiting {
-			hasFewer := best < 0 || h.load.inWork < l.waiting[best].load.inWork
-			if !hasFewer || !p.needsOnlySlot(h) || !p.mayBegin(h.load) {
-				continue
-			}
-			if best = k; h.load.inWork == 0 {
-				break
-			}
-		}
-		if best >= 0 {
-			return l, best
+		l := p.lanes[(p.firstLane+i)%len(p.lanes)]
+		if position := p.nextOfLane(l); position >= 0 {
+			return l, position
 		}
 	}
 	return nil, 0
+}
+
+// nextOfLane returns the position of the lane's waiting message that begins next: of those that may begin, the first one
+// of a tenant with fewest messages in work. It is −1 if none may begin.
+func (p *turns) nextOfLane(l *lane) int {
+	best := -1
+	for k, h := range l.waiting {
+		hasFewer := best < 0 || h.load.inWork < l.waiting[best].load.inWork
+		if !hasFewer || !p.needsOnlySlot(h) || !p.mayBegin(h.load) {
+			continue
+		}
+		if best = k; h.load.inWork == 0 { // no tenant has fewer
+			break
+		}
+	}
+	return best
 }
 
 // hasReady reports whether a message of any lane waits for nothing but a slot.
@@ -91,33 +97,32 @@ func (p *turns) passTurn(l *lane) {
 	}
 }
 
-// mayAskBehind reports whether more messages of the lane may be requested although some wait here that cannot begin.
-// There may be other tenants' messages behind those. blocked is the number of messages that wait here and count as
-// unable to begin: heavy ones, and once all slots have been taken for crowdedFor also those of tenants with a message
-// in work.
+// mayAskBehind reports whether more messages of the lane may be requested although some wait here that cannot begin:
+// messages of other tenants may be behind them in the stream. blocked is the number of messages that wait here and
+// count as unable to begin: heavy ones, and once all slots have been taken for crowdedFor also those of tenants with a
+// message in work.
 func (p *turns) mayAskBehind(l *lane, now time.Time) (blocked int, mayAsk bool) {
-	// Count the messages that wait here and cannot begin.
-	heavyBlocked := 0
 	isFull := p.inWork >= p.slots
+	heavyBlocked, tenantBlocked := 0, 0
 	for _, h := range l.waiting {
 		switch {
 		case h.isHeavy && !p.mayBeginHeavy(h.load):
 			heavyBlocked++
-		case isFull && h.load.inWork > 0:
-			blocked++
+		case isFull && h.load.inWork > 0: // an extra slot is only for a tenant without a message in work
+			tenantBlocked++
 		}
 	}
 	isCrowded := !p.fullSince.IsZero() && now.Sub(p.fullSince) >= crowdedFor
-	if blocked > 0 && (p.intake.HoldsMessages || !isCrowded) {
-		return heavyBlocked, true
+	if tenantBlocked > 0 && (p.intake.HoldsMessages || !isCrowded) {
+		return heavyBlocked, true // those of busy tenants begin soon, or there are no extra slots
 	}
 
-	// Hold about as many of them as begin within heldBlockedFor.
+	// Hold about as many of busy tenants as begin within heldBlockedFor.
 	limit := maxHeldBlocked
 	if p.averageTime > 0 {
 		limit = min(limit, max(minHeldBlocked, p.slots*int(heldBlockedFor/p.averageTime)))
 	}
-	return blocked + heavyBlocked, blocked < limit
+	return tenantBlocked + heavyBlocked, tenantBlocked < limit
 }
 
 // insert puts a message into the lane's waiting messages at a position.
@@ -131,8 +136,8 @@ func (p *turns) insert(l *lane, position int, d *bus.Delivered) {
 	l.waiting = slices.Insert(l.waiting, position, h)
 }
 
-// keepWaiting calls keep with each waiting message of the lane, and drops those for which it returns false. keep has
-// returned these to the server.
+// keepWaiting calls keep with each waiting message of the lane, and drops those for which keep returns false, because
+// keep has returned them to the server.
 func (l *lane) keepWaiting(keep func(held) bool) {
 	remaining := l.waiting[:0]
 	for _, h := range l.waiting {
@@ -143,7 +148,7 @@ func (l *lane) keepWaiting(keep func(held) bool) {
 		h.load.waiting--
 		l.forgetTenant(h)
 	}
-	clear(l.waiting[len(remaining):])
+	clear(l.waiting[len(remaining):]) // so that the dropped messages are not kept in memory
 	l.waiting = remaining
 }
 

@@ -30,7 +30,7 @@ type Answers struct {
 func OpenAnswers(public, seeds string, log *slog.Logger) (*Answers, error) {
 	a := &Answers{}
 
-	// The public keys are in public itself, or in a file.
+	// The public keys are in public itself if its first item is a key, and otherwise in a file, which is watched.
 	var err error
 	if listed := strings.Split(public, ","); nkeys.IsValidPublicAccountKey(strings.TrimSpace(listed[0])) {
 		var keys []nkeys.KeyPair
@@ -51,7 +51,9 @@ func OpenAnswers(public, seeds string, log *slog.Logger) (*Answers, error) {
 	if a.seeds, err = watched.Open("the seeds that sign answers", seeds, parse, log); err != nil {
 		return nil, fault.New(fault.BadInput, "seal: --answers-seed: %w", err)
 	}
-	if signer := a.seeds.Value()[0]; !slices.ContainsFunc(a.public.Value(), func(k nkeys.KeyPair) bool { return sameKey(k, signer) }) {
+	signer := a.seeds.Value()[0]
+	isPublic := slices.ContainsFunc(a.public.Value(), func(k nkeys.KeyPair) bool { return sameKey(k, signer) })
+	if !isPublic {
 		return nil, fault.New(fault.BadInput, "seal: the public key of --answers-seed %s is not one of --answers-key", seeds)
 	}
 	return a, nil

@@ -127,42 +127,27 @@ func (k *Backlog) taskLoad(ctx context.Context) (Load, error) {
 		return Load{}, err
 	}
 
-	// A recreated stream counts from 1 again.
-	if !info.Created.Equal(k.tasksCreated) || info.State.LastSeq < k.readUpTo {
-		k.tasksCreated = info.Created
-		k.readUpTo = 0
-		clear(k.taskCosts)
-	}
-	if k.taskCosts == nil {
-		k.taskCosts = map[string]float64{}
-	}
-
-	// Forget the costs of tasks that are gone, and read those of new ones.
-	for subject := range k.taskCosts {
-		if _, exists := info.State.Subjects[subject]; !exists {
-			delete(k.taskCosts, subject)
-		}
-	}
-	if len(k.taskCosts) < len(info.State.Subjects) {
+	k.forgetTasks(info)
+	if len(k.taskCosts) < len(info.State.Subjects) { // the costs of some are unknown
 		if err := k.readTasks(ctx, info.State.LastSeq); err != nil {
 			return Load{}, err
 		}
 	}
 
-	// Small tasks count by their number, large ones by their flops.
-	var small, large, knownCount, flops float64 // small and knownCount are numbers of tasks, large and flops are flops
+	// Small tasks take time by their number, large ones by their flops.
+	var smallCount, largeFlops, knownCount, knownFlops float64
 	for subject := range info.State.Subjects {
 		cost, isKnown := k.taskCosts[subject]
 		switch {
 		case !isKnown:
 			continue
 		case cost > message.SmallFlops:
-			large += cost
+			largeFlops += cost
 		default:
-			small++
+			smallCount++
 		}
 		knownCount++
-		flops += cost
+		knownFlops += cost
 	}
 
 	total := float64(len(info.State.Subjects))
@@ -171,12 +156,31 @@ func (k *Backlog) taskLoad(ctx context.Context) (Load, error) {
 	}
 	factor := total / knownCount // tasks that were not read are like the others
 	return k.withSeconds(
-		query.StageContract, Load{Messages: total, Flops: factor * flops, Unread: total - knownCount},
-		factor*small, factor*large,
+		query.StageContract, Load{Messages: total, Flops: factor * knownFlops, Unread: total - knownCount},
+		factor*smallCount, factor*largeFlops,
 	), nil
 }
 
-// readTasks reads the costs of the tasks that were stored since the last look, up to lastSequence.
+// forgetTasks forgets the costs of tasks that are no longer in the stream that info describes. It forgets all of them
+// if the stream was made again, because such a stream counts from 1 again.
+func (k *Backlog) forgetTasks(info *jetstream.StreamInfo) {
+	if !info.Created.Equal(k.tasksCreated) || info.State.LastSeq < k.readUpTo {
+		k.tasksCreated = info.Created
+		k.readUpTo = 0
+		clear(k.taskCosts)
+	}
+	if k.taskCosts == nil {
+		k.taskCosts = map[string]float64{}
+	}
+	for subject := range k.taskCosts {
+		if _, exists := info.State.Subjects[subject]; !exists {
+			delete(k.taskCosts, subject)
+		}
+	}
+}
+
+// readTasks reads the costs of the tasks that were stored since the last look, up to lastSequence, in at most taskReads
+// requests to the server. It skips tasks that state no cost or are forged.
 func (k *Backlog) readTasks(ctx context.Context, lastSequence uint64) error {
 	for range taskReads {
 		if k.readUpTo >= lastSequence {
@@ -186,7 +190,7 @@ func (k *Backlog) readTasks(ctx context.Context, lastSequence uint64) error {
 		if err != nil {
 			return err
 		}
-		if len(batch) == 0 {
+		if len(batch) == 0 { // no task is left up to lastSequence
 			k.readUpTo = lastSequence
 			return nil
 		}
@@ -200,11 +204,11 @@ func (k *Backlog) readTasks(ctx context.Context, lastSequence uint64) error {
 	return nil
 }
 
-// withSeconds returns l with the seconds of one worker for a number of messages and for the flops of large tasks. What
-// the workers of the stage have not stated is assumed.
+// withSeconds returns l with the seconds that one worker takes for a number of messages, and for the flops of large
+// tasks beside them. Costs that the workers of the stage have not stated are assumed (assumedWork).
 func (k *Backlog) withSeconds(stage string, l Load, messages, flops float64) Load {
 	work := k.work[stage]
-	if stage == query.StageAggregate && k.Own != nil {
+	if stage == query.StageAggregate && k.Own != nil { // the last stage states no cost to anybody
 		work = k.Own()
 	}
 	assumed := assumedWork[stage]
@@ -222,35 +226,48 @@ func (k *Backlog) withSeconds(stage string, l Load, messages, flops float64) Loa
 	return l
 }
 
-// readWork sets k.work to the mean of what the last partials state about the cost of messages.
+// workSums are sums over statements of the cost of a stage's messages. The mean rate is the harmonic one, so 1/flops
+// is summed: the seconds that a flop takes.
+type workSums struct {
+	seconds, secondsCount float64 // seconds of a message, and the number of statements with them
+	perFlop, perFlopCount float64 // seconds of a flop, and the number of statements with a rate
+}
+
+// add adds a statement. A 0 in it says that the number is unknown.
+func (s *workSums) add(w message.Work) {
+	if w.Seconds > 0 {
+		s.seconds += w.Seconds
+		s.secondsCount++
+	}
+	if w.Flops > 0 {
+		s.perFlop += 1 / w.Flops
+		s.perFlopCount++
+	}
+}
+
+// readWork sets k.work to the mean of what the last partials state about the cost of messages. A number that none of
+// them states stays as it was.
 func (k *Backlog) readWork(ctx context.Context) error {
 	info, err := k.Bus.Conn.Info(ctx, bus.StreamPartial)
 	if err != nil || info.State.Msgs == 0 {
 		return err
 	}
-	firstSequence := max(info.State.FirstSeq, info.State.LastSeq-min(info.State.LastSeq, workPartials-1))
+	firstSequence := max(info.State.FirstSeq, info.State.LastSeq-min(info.State.LastSeq, workPartials-1)) // min: never below 0
 	partials, err := k.Bus.Log.Batch(ctx, bus.StreamPartial, firstSequence, workPartials, workBytes)
 	if err != nil {
 		return err
 	}
 
-	// Rates have the harmonic mean, so the mean is taken of seconds per flop. The counts are of the statements in each sum.
-	var sums = map[string]struct{ seconds, secondsCount, perFlop, perFlopCount float64 }{}
+	sums := map[string]*workSums{} // by stage
 	for _, m := range partials {
 		if !k.Bus.Signer.IsGenuine(m.Subject, m.Header, m.Data) {
 			continue
 		}
 		for stage, w := range message.ParseWork(m.Header.Get(message.HeaderWork)) {
-			s := sums[stage]
-			if w.Seconds > 0 {
-				s.seconds += w.Seconds
-				s.secondsCount++
+			if sums[stage] == nil {
+				sums[stage] = &workSums{}
 			}
-			if w.Flops > 0 {
-				s.perFlop += 1 / w.Flops
-				s.perFlopCount++
-			}
-			sums[stage] = s
+			sums[stage].add(w)
 		}
 	}
 

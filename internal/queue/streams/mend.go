@@ -48,7 +48,6 @@ func (m *Mender) Mend(ctx context.Context) error {
 		return fault.Wrap(fault.Infrastructure, ErrRefused)
 	}
 
-	// Find the options of the existing streams and consumers.
 	c, room, existing, err := existingOptions(ctx, m.Bus.Conn.JS)
 	if err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: %w", err)
@@ -56,42 +55,16 @@ func (m *Mender) Mend(ctx context.Context) error {
 	if len(existing) == 0 {
 		return fault.New(fault.Infrastructure, "pipeline: %w", bus.ErrNoStream)
 	}
-	for _, f := range feeds {
-		switch consumer, err := m.Bus.Conn.JS.Consumer(ctx, f.Stream, f.Name); {
-		case err != nil: // it tells no option
-		case f.MayHaveLanes:
-			c.OneConsumer = true
-		case f.Name == Deadlines.Name:
-			c.AckWait = consumer.CachedInfo().Config.AckWait
-		}
-	}
-	c = c.WithDefaults()
-
-	// Make the missing streams.
-	for _, config := range topology(c) {
-		if existing[config.Name] {
-			continue
-		}
-		config.MaxBytes = streamBytes(config, room)
-		_, err := m.Bus.Conn.JS.CreateStream(ctx, config)
-		err = m.asRefusal(err)
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return fault.New(
-				fault.Infrastructure, "pipeline: stream %s, which is missing: %w", config.Name, err,
-			)
-		}
-		m.Log.Error(
-			"a stream was missing and is made again, empty: its content is lost", "stream",
-			config.Name,
-		)
+	c = m.consumerOptions(ctx, c).WithDefaults()
+	if err := m.makeStreams(ctx, c, room, existing); err != nil {
+		return err
 	}
 
 	// The sweeper has acknowledged jobs with an answer. If the answers are lost, it has to look at every stored job again, so
 	// delete its consumer, which is made again from the start.
 	if !existing[bus.StreamAnswer] {
-		if err := m.Bus.Conn.JS.DeleteConsumer(
-			ctx, bus.StreamModel, Sweeps.Name,
-		); err != nil && !bus.IsMissing(err) {
+		err := m.Bus.Conn.JS.DeleteConsumer(ctx, bus.StreamModel, Sweeps.Name)
+		if err != nil && !bus.IsMissing(err) {
 			return fault.New(fault.Infrastructure, "pipeline: sweep: %w", err)
 		}
 	}
@@ -106,9 +79,46 @@ func (m *Mender) Mend(ctx context.Context) error {
 	return nil
 }
 
-// asRefusal returns ErrRefused instead of err if the server refused the right to make a stream or a consumer. In that
-// case the server tells the connection, and leaves the request without an answer. Other errors are returned as they
-// are.
+// consumerOptions returns c with the options that existing consumers show: OneConsumer if a feed that may have a
+// consumer per lane has one over all lanes, and the AckWait of the consumer of deadlines.
+func (m *Mender) consumerOptions(ctx context.Context, c Config) Config {
+	for _, f := range feeds {
+		switch consumer, err := m.Bus.Conn.JS.Consumer(ctx, f.Stream, f.Name); {
+		case err != nil: // there is no such consumer, or it cannot be found out
+		case f.MayHaveLanes:
+			c.OneConsumer = true
+		case f.Name == Deadlines.Name:
+			c.AckWait = consumer.CachedInfo().Config.AckWait
+		}
+	}
+	return c
+}
+
+// makeStreams makes the streams that are not among the existing ones. room is the number of bytes for all streams.
+func (m *Mender) makeStreams(ctx context.Context, c Config, room int64, existing map[string]bool) error {
+	for _, config := range topology(c) {
+		if existing[config.Name] {
+			continue
+		}
+		config.MaxBytes = streamBytes(config, room)
+		_, err := m.Bus.Conn.JS.CreateStream(ctx, config)
+		err = m.asRefusal(err)
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // a name in use: another worker was faster
+			return fault.New(
+				fault.Infrastructure, "pipeline: stream %s, which is missing: %w", config.Name, err,
+			)
+		}
+		m.Log.Error(
+			"a stream was missing and is made again, empty: its content is lost", "stream",
+			config.Name,
+		)
+	}
+	return nil
+}
+
+// asRefusal returns ErrRefused instead of err if the server refused the right to make a stream or a consumer, and sets
+// isRefused. The server does not answer such a request; it reports the refusal as an error of the connection, which the
+// connection keeps as its last one. Other errors are returned as they are.
 func (m *Mender) asRefusal(err error) error {
 	last := m.Bus.Conn.NC.LastError()
 	if err != nil && errors.Is(last, nats.ErrPermissionViolation) && createRequest.MatchString(last.Error()) {
@@ -133,7 +143,7 @@ func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
 		return err
 	}
 
-	var setStart func(*jetstream.ConsumerConfig) // sets where a missing consumer begins
+	var setStart func(*jetstream.ConsumerConfig) // sets where a missing consumer begins; found out once, if any is missing
 	for _, cc := range f.consumerConfigs(c) {
 		if existing[cc.Durable] {
 			continue
@@ -157,46 +167,47 @@ func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
 }
 
 // skipAnswered returns a function that sets where a new consumer of a feed begins: behind the messages of answered
-// jobs, as far as the sweeper knows them, because looking up the answers of a day takes long. The sweeper's own
-// consumer begins with the first message, because its acknowledgements tell which jobs are answered.
+// jobs, because looking up the answers of a day takes long. Which jobs are answered follows from the acknowledgements
+// of the sweeper, who acknowledges a job's model when the job has its answer. Therefore the sweeper's own consumer
+// begins with the first message.
 func (m *Mender) skipAnswered(
 	ctx context.Context, f Feed,
 ) (func(*jetstream.ConsumerConfig), error) {
-	fromStart := func(*jetstream.ConsumerConfig) {}
+	fromStart := func(*jetstream.ConsumerConfig) {} // a new consumer begins with the first message by default
 	if !f.MayHaveLanes || f.Stream != bus.StreamModel && f.Stream != bus.StreamPartial {
-		return fromStart, nil // a work queue holds only unfinished work
+		return fromStart, nil // the sweeper's, or of a work queue, which holds only unfinished work
 	}
-
-	// The watermark follows from the sweeper's acknowledgements.
-	info, err := m.Bus.Conn.Info(ctx, bus.StreamModel)
-	if err != nil {
-		return nil, err
-	}
-	sweeper, err := m.Bus.Conn.Consumer(ctx, bus.StreamModel, Sweeps.Name)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return fromStart, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-
-	models := streamState{StreamInfo: info}
-	mark, err := (&Keeper{Bus: m.Bus, Log: m.Log}).computeWatermark(
-		ctx, models, sweeper, bus.TimesOf(models.Config.Metadata),
-	)
+	mark, err := m.sweptMark(ctx)
 	if err != nil || mark.floor == 0 {
 		return fromStart, err
 	}
-
-	return func(cc *jetstream.ConsumerConfig) {
-		if f.Stream == bus.StreamModel {
+	if f.Stream == bus.StreamModel {
+		return func(cc *jetstream.ConsumerConfig) {
 			cc.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
 			cc.OptStartSeq = mark.floor + 1
-			return
-		}
-
+		}, nil
+	}
+	return func(cc *jetstream.ConsumerConfig) {
 		before := mark.purgeableBefore(bus.StreamPartial)
 		cc.DeliverPolicy = jetstream.DeliverByStartTimePolicy
 		cc.OptStartTime = &before
 	}, nil
+}
+
+// sweptMark returns the watermark of the stored models: the jobs of all models up to its floor have their answers. It
+// returns the zero watermark, whose floor is 0, if there is no sweeper.
+func (m *Mender) sweptMark(ctx context.Context) (mark watermark, err error) {
+	info, err := m.Bus.Conn.Info(ctx, bus.StreamModel)
+	if err != nil {
+		return mark, err
+	}
+	sweeper, err := m.Bus.Conn.Consumer(ctx, bus.StreamModel, Sweeps.Name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return mark, nil
+	}
+	if err != nil {
+		return mark, err
+	}
+	models := streamState{StreamInfo: info}
+	return (&Keeper{Bus: m.Bus, Log: m.Log}).computeWatermark(ctx, models, sweeper, bus.TimesOf(models.Config.Metadata))
 }

@@ -41,7 +41,9 @@ func SustainedRates(ctx context.Context, conn *bus.Conn) ([]Sustained, error) {
 			return nil, fault.New(fault.Infrastructure, "pipeline: stream %s has no bound", name)
 		}
 
-		// How long a message stays before it may be purged, see watermark.purgeableBefore.
+		// How long a message stays before it may be purged, see watermark.purgeableBefore: a model for its grace, or until
+		// it counts as answered; other messages for a margin longer than the model; a blob for the time to renew it besides.
+		// An answer stays for its least time, and until its model is purged.
 		times := bus.TimesOf(c.Metadata)
 		holds := map[string]time.Duration{
 			bus.StreamModel:   max(times.Grace, purgeLag),

@@ -124,8 +124,8 @@ type streamState struct {
 }
 
 // purgeTarget returns the sequence below which the messages of a stream would have to go so that its used share falls
-// to roomLow, if all messages were of one size. It is 0 if the stream's used share is at most roomPressed. Of n
-// messages with the used share u, n (u − roomLow) / u go.
+// to roomLow, if all messages were of one size. It is 0 if the stream's used share is at most roomPressed. If the n
+// messages of a stream use the share u, a message uses u/n, so n (u − roomLow) / u messages have to go.
 func (s streamState) purgeTarget() uint64 {
 	if s.usedShare <= roomPressed || s.State.Msgs == 0 {
 		return 0
@@ -171,7 +171,7 @@ func (k *Keeper) makeRoom(ctx context.Context) error {
 	return k.purgeAll(ctx, streams, mark)
 }
 
-// watermark bounds the messages that belong to answered jobs only.
+// watermark bounds the messages that belong to answered jobs only. A job is open while it has no answer.
 type watermark struct {
 	askedAt   time.Time // the server's clock when it described the streams
 	floor     uint64    // the jobs of all models up to this sequence are answered
@@ -220,33 +220,39 @@ func (k *Keeper) computeWatermark(
 		k.answeredUpTo = 0
 	}
 
-	// Raise the floor over models whose jobs are answered although the sweeper has not acknowledged them.
 	mark.floor = max(mark.floor, k.answeredUpTo)
+	err := k.raiseFloor(ctx, &mark)
+	return mark, err
+}
+
+// raiseFloor raises the floor of mark over models whose jobs are answered although the sweeper has not acknowledged
+// them, and sets mark.firstOpen. It looks up only models that the sweeper should have looked at by now: those older
+// than twice SweepAfter.
+func (k *Keeper) raiseFloor(ctx context.Context, mark *watermark) error {
 	for range maxAnsweredSteps {
 		firstModel, err := k.Bus.Log.FirstFrom(ctx, bus.StreamModel, mark.floor+1, time.Time{})
 		if errors.Is(err, bus.ErrNotFound) {
-			mark.firstOpen = models.TimeStamp
-			return mark, nil
+			mark.firstOpen = mark.askedAt
+			return nil
 		}
 		if err != nil {
-			return mark, err
+			return err
 		}
 
-		if mark.firstOpen = models.TimeStamp; firstModel.Time.Before(mark.firstOpen) {
+		if mark.firstOpen = mark.askedAt; firstModel.Time.Before(mark.firstOpen) {
 			mark.firstOpen = firstModel.Time
 		}
 
-		// Only models that the sweeper should have looked at by now are looked up.
 		if k.SweepAfter < 0 || mark.askedAt.Sub(firstModel.Time) <= 2*k.SweepAfter {
-			return mark, nil
+			return nil
 		}
 		if isAnswered, err := k.isAnswered(ctx, firstModel.Subject); err != nil || !isAnswered {
-			return mark, err
+			return err
 		}
 		mark.floor = firstModel.Sequence
 		k.answeredUpTo = firstModel.Sequence
 	}
-	return mark, nil
+	return nil
 }
 
 // maxAnsweredSteps bounds the number of answered jobs by which one look raises the floor.
@@ -266,36 +272,26 @@ func (k *Keeper) isAnswered(ctx context.Context, subject string) (bool, error) {
 // purgeAll removes the oldest messages from the streams that are too full. A model goes before its answer, so that a
 // job's id stays taken while either is there. If the answers need room, the models before them go first.
 func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, mark watermark) error {
-	// Find which models have to go: enough for their own stream, and all that are older than the answers that have to go.
-	target := spaces[bus.StreamModel].purgeTarget()
+	models := spaces[bus.StreamModel]
+	target := models.purgeTarget()
 	answersTarget := spaces[bus.StreamAnswer].purgeTarget()
 	if answersTarget > 0 {
-		lastAnswer, err := k.Bus.Log.FirstFrom(ctx, bus.StreamAnswer, answersTarget, time.Time{})
-		if errors.Is(err, bus.ErrNotFound) {
-			lastAnswer.Time, err = mark.askedAt, nil
-		}
-		if err != nil {
-			return err
-		}
-
-		sequence, err := k.firstNotBefore(ctx, spaces[bus.StreamModel], lastAnswer.Time.Add(mark.times.Margin))
+		sequence, err := k.firstModelAfter(ctx, models, answersTarget, mark)
 		if err != nil {
 			return err
 		}
 		target = max(target, sequence)
 	}
 
-	// Purge models, then answers.
 	if target > 0 {
-		purgeable, err := k.firstNotBefore(ctx, spaces[bus.StreamModel], mark.purgeableBefore(bus.StreamModel))
+		purgeable, err := k.firstNotBefore(ctx, models, mark.purgeableBefore(bus.StreamModel))
 		if err != nil {
 			return err
 		}
-		if err := k.purgeTo(ctx, spaces[bus.StreamModel], min(target, purgeable, mark.floor+1)); err != nil {
+		if err := k.purgeTo(ctx, models, min(target, purgeable, mark.floor+1)); err != nil {
 			return err
 		}
 	}
-
 	if answersTarget > 0 {
 		if err := k.purgeAnswers(ctx, spaces[bus.StreamAnswer], answersTarget, mark); err != nil {
 			return err
@@ -313,12 +309,25 @@ func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, ma
 	return nil
 }
 
+// firstModelAfter returns the sequence below which the models have to go before all answers below answersTarget may go:
+// that of the first model stored after those answers, by the margin.
+func (k *Keeper) firstModelAfter(ctx context.Context, models streamState, answersTarget uint64, mark watermark) (uint64, error) {
+	firstToStay, err := k.Bus.Log.FirstFrom(ctx, bus.StreamAnswer, answersTarget, time.Time{})
+	if errors.Is(err, bus.ErrNotFound) { // all answers may go
+		firstToStay.Time, err = mark.askedAt, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return k.firstNotBefore(ctx, models, firstToStay.Time.Add(mark.times.Margin))
+}
+
 // purgeAnswers removes answers below a sequence that were kept for long enough and whose models are gone, that is,
 // those that are older than the first model that is left.
 func (k *Keeper) purgeAnswers(ctx context.Context, answers streamState, target uint64, mark watermark) error {
 	limit := mark.purgeableBefore(bus.StreamAnswer)
 	firstModel, err := k.Bus.Log.FirstFrom(ctx, bus.StreamModel, 1, time.Time{})
-	if errors.Is(err, bus.ErrNotFound) {
+	if errors.Is(err, bus.ErrNotFound) { // no model holds an answer back
 		firstModel.Time, err = mark.askedAt, nil
 	}
 	if err != nil {
@@ -365,21 +374,24 @@ func (k *Keeper) purgeTo(ctx context.Context, s streamState, sequence uint64) er
 	return k.Bus.Log.Purge(ctx, s.Config.Name, "", sequence)
 }
 
-// noteCrowd sets what the sweeper needs to know (Crowd), and calls Tell with the room.
+// noteCrowd sets what the sweeper needs to know (Crowd), and calls Tell with the room. The sweeper acknowledges a model
+// when its job has an answer, so NumAckPending is the number of jobs without answer, as far as the sweeper has come.
 func (k *Keeper) noteCrowd(spaces map[string]streamState, sweeper *jetstream.ConsumerInfo, mark watermark) {
-	crowd := Crowd{Times: mark.times, Many: sweeper.NumAckPending > maxUnanswered}
+	unanswered := sweeper.NumAckPending
+	crowd := Crowd{Times: mark.times, Many: unanswered > maxUnanswered}
 	for _, s := range spaces {
-		// Jobs without answer are moved to the end of a stream to make room. That makes no room if at least half of the
-		// messages belong to them, unless a stream of later results is full.
 		isFull := s.usedShare > roomFull && s.Config.Name != bus.StreamModel
-
 		crowd.Full = crowd.Full || isFull
-		largest := max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs)
-		if s.usedShare <= roomLow || !isFull && 2*uint64(sweeper.NumAckPending) >= largest {
+
+		// Jobs without answer are moved to the end of a stream, so that the messages before them can be purged. That makes
+		// little room if at least half of the messages belong to such jobs; then it is done only for a full stream.
+		messages := max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs)
+		mostAreUnanswered := 2*uint64(unanswered) >= messages
+		if s.usedShare <= roomLow || mostAreUnanswered && !isFull {
 			continue
 		}
 
-		// Move those that are in the oldest two thirds of the stream's time.
+		// Move jobs that are in the oldest two thirds of the stream's time.
 		if stragglersBefore := mark.askedAt.Add(-mark.askedAt.Sub(s.State.FirstTime) / 3); stragglersBefore.After(crowd.Before) {
 			crowd.Before = stragglersBefore
 		}

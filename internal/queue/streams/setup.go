@@ -75,10 +75,23 @@ func withoutDeadline(ctx context.Context) (context.Context, func()) {
 	return inner, func() { stop(); cancel() }
 }
 
+// Error codes of nats-server.
+const (
+	codeAccountFull   = 10002 // the account has reserved what it may
+	codeNoPeers       = 10005 // no servers of the cluster are suitable, for the reasons in the text
+	codeNoLeader      = 10008 // the cluster has no leader now
+	codeNoResources   = 10023 // too few resources, of any kind
+	codeMemoryFull    = 10028
+	codeStorageFull   = 10047
+	codeNotStored     = 10049 // the server cannot make the stream's files
+	codeTakesAll      = 10099 // another consumer of the work queue takes all subjects
+	codeSubjectsTaken = 10100 // another consumer of the work queue takes some of the subjects
+)
+
 // isUnavailable reports whether a request failed because a cluster has no leader yet, or misses servers for it.
 func isUnavailable(err error) bool {
-	noLeader := isRefusal(err, 10008, "")
-	peerOffline := isRefusal(err, 10005, "peer offline") && !lacksPeers(err)
+	noLeader := isRefusal(err, codeNoLeader, "")
+	peerOffline := isRefusal(err, codeNoPeers, "peer offline") && !lacksPeers(err)
 	return noLeader || peerOffline
 }
 
@@ -92,30 +105,13 @@ func isRefusal(err error, code jetstream.ErrorCode, text string) bool {
 func setupOnce(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) error {
 	timeout := jetstream.WithDefaultTimeout(bus.AnswerWithin(nc, answerPatience))
 	js, err := jetstream.NewWithAPIPrefix(nc, cmp.Or(c.API, jetstream.DefaultAPIPrefix), timeout)
-	var used Config
 	var room int64
-	var existing map[string]bool
 	if err == nil {
-		used, room, existing, err = existingOptions(ctx, js)
+		c, room, err = withExistingOptions(ctx, js, c)
 	}
 	if err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: setup: %w", err)
 	}
-
-	// Take the options that are not given from the existing streams.
-	firstTry := maxFileRoom
-	if existing[bus.StreamModel] {
-		c.InMemory = used.InMemory
-	}
-	if c.InMemory {
-		firstTry = maxMemoryRoom
-	}
-	room = cmp.Or(c.MaxBytes, room, firstTry)
-	c.Keep = cmp.Or(c.Keep, used.Keep)
-	c.KeepAtLeast = cmp.Or(c.KeepAtLeast, used.KeepAtLeast)
-	c.Backlog = cmp.Or(c.Backlog, used.Backlog)
-	c.Replicas = cmp.Or(c.Replicas, used.Replicas)
-	c = c.WithDefaults()
 	if c.KeepAtLeast > c.Keep {
 		return fault.New(fault.BadInput, "pipeline: answers are to be kept for %v at least and %v at most", c.KeepAtLeast, c.Keep)
 	}
@@ -132,11 +128,34 @@ func setupOnce(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) e
 	return nil
 }
 
-// fitStreams sets up all streams, with maxRoom bytes together, or if c does not fix the room, with half as many each
-// time until the server has them. wait is called for an obstacle that may pass.
+// withExistingOptions returns c with the options of the existing streams in the place of those that c does not give,
+// and with defaults for what is not given by either. room is the number of bytes for all streams.
+func withExistingOptions(ctx context.Context, js jetstream.JetStream, c Config) (_ Config, room int64, err error) {
+	used, usedRoom, existing, err := existingOptions(ctx, js)
+	if err != nil {
+		return c, 0, err
+	}
+	if existing[bus.StreamModel] {
+		c.InMemory = used.InMemory
+	}
+	defaultRoom := maxFileRoom
+	if c.InMemory {
+		defaultRoom = maxMemoryRoom
+	}
+	c.Keep = cmp.Or(c.Keep, used.Keep)
+	c.KeepAtLeast = cmp.Or(c.KeepAtLeast, used.KeepAtLeast)
+	c.Backlog = cmp.Or(c.Backlog, used.Backlog)
+	c.Replicas = cmp.Or(c.Replicas, used.Replicas)
+	return c.WithDefaults(), cmp.Or(c.MaxBytes, usedRoom, defaultRoom), nil
+}
+
+// fitStreams sets up all streams, with maxRoom bytes together. If the server has too few bytes, and c.MaxBytes does not
+// fix the room, it tries half as many, down to minRoom. In a cluster it then begins again with maxRoom, because the
+// leader may not have heard of all servers yet. wait is called for an obstacle that may pass.
 func fitStreams(ctx context.Context, js jetstream.JetStream, c Config, maxRoom int64, wait func(error)) error {
-	var created []string // by this call, with the present room
-	room, began, peerTime := maxRoom, time.Now(), peerPatience
+	var created []string               // by this call, with the present room
+	room, began := maxRoom, time.Now() // room: bytes of the present attempt
+	peerTime := peerPatience           // for how long a cluster without enough servers is asked for the same room
 	if c.MaxBytes > 0 {
 		peerTime = leaderPatience
 	}
@@ -155,32 +174,33 @@ func fitStreams(ctx context.Context, js jetstream.JetStream, c Config, maxRoom i
 		}
 
 		// Give up if less room does not help or cannot be tried.
-		mayRetryAll := lacksPeers(err) && time.Since(began) < leaderPatience && ctx.Err() == nil // from maxRoom on
-		isLeastRoom := room/2 < minRoom && !mayRetryAll
-		if !lacksRoom(err) || c.MaxBytes > 0 || isLeastRoom {
+		mayBeginAgain := lacksPeers(err) && time.Since(began) < leaderPatience && ctx.Err() == nil // with maxRoom
+		hasTriedAll := room/2 < minRoom && !mayBeginAgain
+		if !lacksRoom(err) || c.MaxBytes > 0 || hasTriedAll {
 			return fault.New(
 				fault.Infrastructure, "pipeline: setup with %d MiB for all streams: %w", room>>20,
 				err,
 			)
 		}
 
-		// Delete the streams that this call made, which are empty, and try with half the room.
+		// Try with half the room. Before that, delete the streams that this call made, which are empty and too large.
 		for _, name := range created {
 			if err := js.DeleteStream(ctx, name); err != nil {
 				return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", name, err)
 			}
 		}
 		created = nil
-		if room /= 2; room < minRoom { // a busy leader may still count what was deleted, or not know of its servers
+		if room /= 2; room < minRoom {
 			room = maxRoom
-			wait(err)
+			wait(err) // a busy leader may still count what was deleted, or not know of its servers
 		}
 	}
 }
 
 // existingOptions returns the options of the existing streams; those that they do not show are 0. room is the number of
-// bytes of all streams together. existing has the names of the existing streams. If streams have different numbers of
-// replicas, because a change was interrupted, the largest one counts, so that nothing becomes less safe unasked.
+// bytes that all streams would have together if each had its shares. existing has the names of the existing streams. If
+// streams have different numbers of replicas, because a change was interrupted, the largest one counts, so that nothing
+// becomes less safe unasked.
 func existingOptions(ctx context.Context, js jetstream.JetStream) (c Config, room int64, existing map[string]bool, err error) {
 	existing = map[string]bool{}
 	for _, stream := range topology(Config{}) {
@@ -195,15 +215,15 @@ func existingOptions(ctx context.Context, js jetstream.JetStream) (c Config, roo
 		current := s.CachedInfo().Config
 		existing[stream.Name] = true
 		c.Replicas = max(c.Replicas, current.Replicas)
-		if !isRecreatable[stream.Name] || current.Replicas == 1 {
+		if !isRecreatable[stream.Name] || current.Replicas == 1 { // the others are in memory whatever was asked for
 			c.InMemory = current.Storage == jetstream.MemoryStorage
 		}
-		room = max(room, current.MaxBytes/stream.MaxBytes*shares) // stream.MaxBytes is in shares
-		if stream.Name == bus.StreamModel || stream.Name == bus.StreamAnswer {
+		room = max(room, current.MaxBytes/stream.MaxBytes*shares)              // stream.MaxBytes is in shares
+		if stream.Name == bus.StreamModel || stream.Name == bus.StreamAnswer { // the other streams keep longer than Keep, or not by age
 			c.Keep = cmp.Or(c.Keep, current.MaxAge)
 		}
 		if n := current.Metadata[bus.MetadataBacklog]; n != "" {
-			fmt.Sscan(n, &c.Backlog)
+			fmt.Sscan(n, &c.Backlog) // if it is no number, the backlog counts as not shown
 		}
 		if current.Metadata[bus.MetadataKeepAtLeast] != "" {
 			c.KeepAtLeast = bus.TimesOf(current.Metadata).Answers
@@ -217,29 +237,31 @@ func existingOptions(ctx context.Context, js jetstream.JetStream) (c Config, roo
 const setupTries = 100
 
 // changedMeanwhile reports whether the server refused a request because somebody else made or deleted a consumer at the
-// same time: it exists or is gone, or another one of the work queue takes the same subjects (error codes 10099 and
-// 10100).
+// same time: it exists or is gone, or another one of the work queue takes the same subjects.
 func changedMeanwhile(err error) bool {
 	return errors.Is(err, jetstream.ErrConsumerExists) || errors.Is(err, jetstream.ErrConsumerDoesNotExist) ||
-		isRefusal(err, 10099, "") || isRefusal(err, 10100, "")
+		isRefusal(err, codeTakesAll, "") || isRefusal(err, codeSubjectsTaken, "")
 }
 
 // lacksRoom reports whether the server refused to reserve that many bytes: the account, the server, its memory, its
 // storage or the cluster has too few.
 func lacksRoom(err error) bool {
-	account, server := isRefusal(err, 10002, ""), isRefusal(err, 10023, "")
-	memory, storage := isRefusal(err, 10028, ""), isRefusal(err, 10047, "")
-	return account || server || memory || storage || lacksPeers(err)
+	for _, code := range []jetstream.ErrorCode{codeAccountFull, codeNoResources, codeMemoryFull, codeStorageFull} {
+		if isRefusal(err, code, "") {
+			return true
+		}
+	}
+	return lacksPeers(err)
 }
 
 // lacksPeers reports whether no servers of a cluster have that many bytes, as far as its leader knows.
 func lacksPeers(err error) bool {
-	return isRefusal(err, 10005, "insufficient storage")
+	return isRefusal(err, codeNoPeers, "insufficient storage")
 }
 
 // lacksFolder reports whether a server has no folder for a stream. It removes an account's folder some time after the
 // last stream was deleted, for instance after an attempt with more room.
-func lacksFolder(err error) bool { return isRefusal(err, 10049, "") }
+func lacksFolder(err error) bool { return isRefusal(err, codeNotStored, "") }
 
 // setupStreams sets up all streams, with room bytes together, and returns the names of those that it created.
 func setupStreams(
@@ -285,7 +307,7 @@ func setupStream(
 
 	config.Storage = current.Storage
 	config.Retention = current.Retention
-	config.PersistMode = current.PersistMode
+	config.PersistMode = current.PersistMode // the server refuses to change it
 	if !mayResize {
 		config.MaxBytes = current.MaxBytes
 	}
@@ -311,24 +333,12 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 		return err
 	}
 
-	// Remove the consumers of the other split: one for all lanes, or one per lane.
-	wanted := map[string]bool{}
-	for _, cc := range f.consumerConfigs(c) {
-		wanted[cc.Durable] = true
-	}
-	otherSplit := c
-	otherSplit.OneConsumer = !c.OneConsumer
 	existing, err := consumerNames(ctx, s)
 	if err != nil {
 		return err
 	}
-	for _, cc := range f.consumerConfigs(otherSplit) {
-		if existing[cc.Durable] && !wanted[cc.Durable] {
-			err := s.DeleteConsumer(ctx, cc.Durable)
-			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-				return err
-			}
-		}
+	if err := removeOtherSplit(ctx, s, f, c, existing); err != nil {
+		return err
 	}
 
 	// Create or update the feed's consumers.
@@ -346,8 +356,28 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 	return g.Wait()
 }
 
+// removeOtherSplit removes those existing consumers of a feed that serve lanes in the way that c does not ask for: the
+// one for all lanes, or those for one lane each.
+func removeOtherSplit(ctx context.Context, s jetstream.Stream, f Feed, c Config, existing map[string]bool) error {
+	isNeeded := map[string]bool{}
+	for _, cc := range f.consumerConfigs(c) {
+		isNeeded[cc.Durable] = true
+	}
+	otherSplit := c
+	otherSplit.OneConsumer = !c.OneConsumer
+	for _, cc := range f.consumerConfigs(otherSplit) {
+		if existing[cc.Durable] && !isNeeded[cc.Durable] {
+			err := s.DeleteConsumer(ctx, cc.Durable)
+			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // setupConsumer creates a consumer of a stream, or updates it if it exists. If its state has to move between files and
-// memory, it is made again.
+// memory, the consumer is removed and created again behind the messages that it has acknowledged.
 func setupConsumer(ctx context.Context, s jetstream.Stream, config jetstream.ConsumerConfig, exists, isClustered bool) error {
 	var existing jetstream.Consumer
 	err := error(jetstream.ErrConsumerNotFound)
@@ -355,9 +385,9 @@ func setupConsumer(ctx context.Context, s jetstream.Stream, config jetstream.Con
 		existing, err = findConsumer(ctx, s, config.Durable, isClustered)
 	}
 
-	apply, isMoved := s.CreateConsumer, false
+	apply, isMoved := s.CreateConsumer, false // isMoved: it was removed and is created again
 	if err == nil {
-		// Where an existing consumer began cannot be changed.
+		// An existing consumer began somewhere, which an update may not change.
 		current := existing.CachedInfo().Config
 		config.DeliverPolicy = current.DeliverPolicy
 		config.OptStartSeq = current.OptStartSeq
@@ -412,16 +442,16 @@ func findConsumer(ctx context.Context, s jetstream.Stream, name string, isCluste
 }
 
 // placeConsumer calls place, which makes or changes a consumer, and calls it again if a cluster has no leader, or no
-// servers for the consumer (10023): a consumer takes hardly any room, so the cluster has not heard of its servers yet.
-// If isMoved, the consumer was just removed, and may exist for a while. It goes on when ctx ends, lest a removed
-// consumer is lost with its acknowledgements.
+// servers for the consumer (codeNoResources): a consumer takes hardly any room, so the cluster has not heard of its
+// servers yet. If isMoved, the consumer was just removed, and may exist for a while. placeConsumer goes on when ctx
+// ends, so that a removed consumer is not lost with its acknowledgements.
 func placeConsumer(ctx context.Context, isMoved bool, place func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaderPatience)
 	defer cancel()
 	for began := time.Now(); ; {
 		err := untilAnswered(ctx, place)
 		isRemoving := isMoved && errors.Is(err, jetstream.ErrConsumerExists) && time.Since(began) < peerPatience
-		mayPass := isUnavailable(err) || isRefusal(err, 10023, "") || isRemoving
+		mayPass := isUnavailable(err) || isRefusal(err, codeNoResources, "") || isRemoving
 		if !mayPass {
 			return err
 		}
@@ -431,8 +461,9 @@ func placeConsumer(ctx context.Context, isMoved bool, place func(context.Context
 	}
 }
 
-// moveConsumer removes a consumer that is to have another storage, and lets cc, its new configuration, begin behind the
-// messages that it has acknowledged. If the consumer is not found, an earlier answer to the removal was lost.
+// moveConsumer removes a consumer that is to have another storage. It changes cc, the configuration with which the
+// caller creates the consumer again, so that it begins behind the acknowledged messages. jetstream.ErrConsumerNotFound
+// is no failure: the removal was repeated because the answer to it was lost.
 func moveConsumer(ctx context.Context, s jetstream.Stream, current *jetstream.ConsumerInfo, cc *jetstream.ConsumerConfig) error {
 	cc.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
 	cc.OptStartSeq = current.AckFloor.Stream + 1

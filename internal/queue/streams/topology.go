@@ -29,121 +29,151 @@ const shares = 48
 // replicatedRoom bounds the bytes of a stream in memory that has replicas and can be made again.
 const replicatedRoom = 256 << 20
 
-// topology returns the configurations of the streams. Their MaxBytes is a number of shares, see streamBytes.
+// topology returns the configurations of the streams. Their MaxBytes is a number of shares, see streamBytes: together
+// they have all shares.
 //
 // Models, partials and answers keep the first message of every subject, because publishers say that they expect none.
 // The stream of answers refuses a second one also from a publisher that did not say so.
 func topology(c Config) []jetstream.StreamConfig {
-	// keptStream returns a stream that keeps its messages, one per subject.
-	keptStream := func(
-		name, description string, share int64, kinds ...message.Kind,
-	) jetstream.StreamConfig {
-		var subjects []string
-		for _, k := range kinds {
-			subjects = append(subjects, message.StreamSubjects(k)...)
-		}
-		s := jetstream.StreamConfig{
-			Name:                 name,
-			Description:          description,
-			Subjects:             subjects,
-			MaxBytes:             share,
-			Retention:            jetstream.LimitsPolicy,
-			Discard:              jetstream.DiscardNew,
-			MaxMsgsPerSubject:    1,
-			DiscardNewPerSubject: true,
-			MaxAge:               c.Keep,
-			Replicas:             c.Replicas,
-			Duplicates:           time.Second,
-			AllowDirect:          true,
-			Metadata:             map[string]string{},
-		}
-		if c.KeepAtLeast > 0 {
-			s.Metadata[bus.MetadataKeepAtLeast] = strconv.FormatInt(
-				c.KeepAtLeast.Milliseconds(), 10,
-			)
-		}
-		if c.InMemory {
-			s.Storage = jetstream.MemoryStorage
-		}
-		return s
+	networks := keptStream(c, bus.StreamNetwork, "networks to learn", 2, message.KindNetwork)
+	tasks := keptStream(c, bus.StreamTask, "chunks to contract", 2, message.KindTask)
+	return []jetstream.StreamConfig{
+		modelStream(c),
+		asyncStream(c, workQueue(networks)),
+		asyncStream(c, workQueue(tasks)),
+		partialStream(c), answerStream(c), blobStream(c), graphStream(c), deadStream(c), controlStream(c), deadlineStream(c),
 	}
+}
 
-	// asyncStream lets the server write messages to disk after it has acknowledged them or, if other servers have the
-	// stream too, not at all. A power cut may lose messages then, and the sweeper starts their jobs again. Models and
-	// answers are written as the server's sync_interval says.
-	asyncStream := func(s jetstream.StreamConfig) jetstream.StreamConfig {
-		switch {
-		case c.Replicas > 1:
-			s.Storage = jetstream.MemoryStorage
-		case !c.InMemory:
-			s.PersistMode = jetstream.AsyncPersistMode
-		}
-		return s
+// keptStream returns a stream that keeps messages of some kinds for c.Keep, one for each subject: DiscardNewPerSubject
+// refuses a second message on a subject. If the stream is full, DiscardNew refuses all messages.
+func keptStream(c Config, name, description string, share int64, kinds ...message.Kind) jetstream.StreamConfig {
+	var subjects []string
+	for _, k := range kinds {
+		subjects = append(subjects, message.StreamSubjects(k)...)
 	}
-
-	// workQueue makes a stream a work queue: messages are removed when they are acknowledged.
-	workQueue := func(s jetstream.StreamConfig) jetstream.StreamConfig {
-		s.Retention = jetstream.WorkQueuePolicy
-		return s
+	s := jetstream.StreamConfig{
+		Name:                 name,
+		Description:          description,
+		Subjects:             subjects,
+		MaxBytes:             share,
+		Retention:            jetstream.LimitsPolicy,
+		Discard:              jetstream.DiscardNew,
+		MaxMsgsPerSubject:    1,
+		DiscardNewPerSubject: true,
+		MaxAge:               c.Keep,
+		Replicas:             c.Replicas,
+		Duplicates:           time.Second, // short, because nothing relies on message ids
+		AllowDirect:          true,        // any replica may answer a get
+		Metadata:             map[string]string{},
 	}
+	if c.KeepAtLeast > 0 {
+		s.Metadata[bus.MetadataKeepAtLeast] = strconv.FormatInt(
+			c.KeepAtLeast.Milliseconds(), 10,
+		)
+	}
+	if c.InMemory {
+		s.Storage = jetstream.MemoryStorage
+	}
+	return s
+}
 
-	answers := keptStream(bus.StreamAnswer, "one terminal answer per job", 4, message.KindAnswer)
-	answers.RePublish = &jetstream.RePublish{
+// asyncStream returns s as a stream whose messages the server may write to disk after it has acknowledged them or, if
+// other servers have the stream too, not at all. A power cut may lose messages then, and the sweeper starts their jobs
+// again. The other streams are written as the server's sync_interval says.
+func asyncStream(c Config, s jetstream.StreamConfig) jetstream.StreamConfig {
+	switch {
+	case c.Replicas > 1:
+		s.Storage = jetstream.MemoryStorage
+	case !c.InMemory:
+		s.PersistMode = jetstream.AsyncPersistMode
+	}
+	return s
+}
+
+// workQueue returns s as a work queue: messages are removed when they are acknowledged.
+func workQueue(s jetstream.StreamConfig) jetstream.StreamConfig {
+	s.Retention = jetstream.WorkQueuePolicy
+	return s
+}
+
+// modelStream returns the stream of requests. The model of a job that takes long is stored again at the end of the
+// stream, in the place of the old message on its subject.
+func modelStream(c Config) jetstream.StreamConfig {
+	s := keptStream(c, bus.StreamModel, "requests, the source of every replay", 8, message.KindModel)
+	s.DiscardNewPerSubject = false
+	s.Metadata[bus.MetadataBacklog] = strconv.Itoa(c.Backlog)
+	return s
+}
+
+// partialStream returns the stream of partials, which move to its end like models.
+func partialStream(c Config) jetstream.StreamConfig {
+	s := asyncStream(c, keptStream(c, bus.StreamPartial, "values of chunks, and first answers", 4, message.KindPartial, message.KindFirst))
+	s.DiscardNewPerSubject = false
+	s.MaxAge = c.Keep + dependentSlack
+	return s
+}
+
+// answerStream returns the stream of answers. The server publishes a copy of each answer on the subject of KindDone,
+// for those who wait for the job.
+func answerStream(c Config) jetstream.StreamConfig {
+	s := keptStream(c, bus.StreamAnswer, "one terminal answer per job", 4, message.KindAnswer)
+	s.RePublish = &jetstream.RePublish{
 		Source:      message.Filter(message.KindAnswer),
 		Destination: message.Filter(message.KindDone),
 	}
+	return s
+}
 
-	partials := asyncStream(keptStream(bus.StreamPartial, "values of chunks, and first answers", 4, message.KindPartial, message.KindFirst))
-	partials.MaxAge = c.Keep + dependentSlack
-	partials.DiscardNewPerSubject = false // partials of a job that takes long move to the end
+// blobStream returns the stream of large messages. A blob that is needed again is written again at the end, in the
+// place of the old one.
+func blobStream(c Config) jetstream.StreamConfig {
+	s := keptStream(c, bus.StreamBlob, "large messages, networks and job plans under their digest", 19, message.KindBlob)
+	s.DiscardNewPerSubject = false
+	s.MaxAge = blobAge(c)
+	return s
+}
 
-	// A blob that is needed again is written again at the end, in the place of the old one.
-	blobs := keptStream(bus.StreamBlob, "large messages, networks and job plans under their digest", 19, message.KindBlob)
-	blobs.DiscardNewPerSubject = false
-	blobs.MaxAge = blobAge(c)
+// graphStream returns the stream of registered models, which stay until they are removed: a full stream refuses new
+// ones. A message whose bytes do not have the digest of its subject can be replaced by one whose bytes have it.
+func graphStream(c Config) jetstream.StreamConfig {
+	s := keptStream(c, bus.StreamGraph, "registered models under their digest", 5, message.KindGraph)
+	s.DiscardNewPerSubject = false
+	s.MaxAge = 0 // no limit
+	return s
+}
 
-	// Registered models stay until they are removed: a full stream refuses new ones. A message
-	// whose bytes do not have the digest of its subject can be replaced by one whose bytes have it.
-	graphs := keptStream(bus.StreamGraph, "registered models under their digest", 5, message.KindGraph)
-	graphs.DiscardNewPerSubject = false
-	graphs.MaxAge = 0
+// deadStream returns the stream of dead letters, of which old ones are discarded if it is full.
+func deadStream(c Config) jetstream.StreamConfig {
+	s := keptStream(c, bus.StreamDead, "what failed and why", 1, message.KindDLQ)
+	s.DiscardNewPerSubject = false
+	s.Discard = jetstream.DiscardOld
+	s.MaxAge = max(deadLetterAge, c.Keep)
+	return s
+}
 
-	dead := keptStream(bus.StreamDead, "what failed and why", 1, message.KindDLQ)
-	dead.DiscardNewPerSubject = false
-	dead.Discard = jetstream.DiscardOld
-	dead.MaxAge = max(deadLetterAge, c.Keep)
+// controlStream returns the work queue of orders about jobs.
+func controlStream(c Config) jetstream.StreamConfig {
+	s := workQueue(keptStream(
+		c, bus.StreamControl, "jobs to cancel, to end, to start again", 1,
+		message.KindCancel, message.KindRedrive, message.KindEnd,
+	))
+	s.DiscardNewPerSubject = false
+	return s
+}
 
-	control := workQueue(
-		keptStream(
-			bus.StreamControl, "jobs to cancel, to end, to start again", 1, message.KindCancel,
-			message.KindRedrive, message.KindEnd,
-		),
-	)
-	control.DiscardNewPerSubject = false
-
-	// The server takes schedules only on a stream that discards old messages.
-	deadlines := workQueue(
-		keptStream(
-			bus.StreamDeadline, "deadlines, delivered when they pass", 2, message.KindTimer,
-			message.KindDeadline,
-		),
-	)
-	deadlines.Discard = jetstream.DiscardOld
-	deadlines.DiscardNewPerSubject = false
-	deadlines.AllowMsgSchedules = true
-	deadlines.AllowRollup = true
-	deadlines.MaxAge = c.Keep + dependentSlack
-
-	models := keptStream(bus.StreamModel, "requests, the source of every replay", 8, message.KindModel)
-	models.DiscardNewPerSubject = false // the model of a job that takes long moves to the end
-	models.Metadata[bus.MetadataBacklog] = strconv.Itoa(c.Backlog)
-
-	return []jetstream.StreamConfig{
-		models,
-		asyncStream(workQueue(keptStream(bus.StreamNetwork, "networks to learn", 2, message.KindNetwork))),
-		asyncStream(workQueue(keptStream(bus.StreamTask, "chunks to contract", 2, message.KindTask))),
-		partials, answers, blobs, graphs, dead, control, deadlines,
-	}
+// deadlineStream returns the work queue of deadlines. A timer (KindTimer) is a message with a schedule, at whose time
+// the server stores a message of KindDeadline. The server takes schedules only on a stream that discards old messages.
+func deadlineStream(c Config) jetstream.StreamConfig {
+	s := workQueue(keptStream(
+		c, bus.StreamDeadline, "deadlines, delivered when they pass", 2, message.KindTimer, message.KindDeadline,
+	))
+	s.Discard = jetstream.DiscardOld
+	s.DiscardNewPerSubject = false
+	s.AllowMsgSchedules = true
+	s.AllowRollup = true // a timer replaces an earlier one on its subject by a rollup
+	s.MaxAge = c.Keep + dependentSlack
+	return s
 }
 
 // isRecreatable has the streams whose messages can be made again from the models. They are written asynchronously, and
@@ -206,7 +236,7 @@ func (f Feed) consumerConfigs(c Config) []jetstream.ConsumerConfig {
 		AckWait:       c.AckWait,
 		MaxDeliver:    -1,
 		MaxAckPending: cmp.Or(f.maxAckPending, defaultAckPending),
-		MaxWaiting:    4096,
+		MaxWaiting:    4096, // requests for messages that wait at the server, of all workers together; chosen
 		HeadersOnly:   f.HeadersOnly,
 		MemoryStorage: c.Replicas > 1 && f.Stream == bus.StreamModel,
 	}

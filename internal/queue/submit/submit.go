@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // ErrJobTaken means that the job's id belongs to a request with another content.
@@ -37,26 +38,22 @@ func New(b *bus.Bus) *Submitter {
 // again, under the same id, is no new job and no error. The error wraps ErrJobTaken if the id belongs to another
 // request, in any lane; bus.ErrBusy if too many jobs of the tenant's lane wait; and bus.ErrFull if the server has no
 // room for the job or, soon, for answers.
+//
+// A refusal for want of room is passed over if the request is stored already. For a tenant's user the worker that
+// stores the request looks for room.
 func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.Header)) (digest string, err error) {
 	lane := message.LaneOf(m.Job, m.Tenant)
-	// Without room a client is refused before its model is encoded, because it will ask again and again. For a tenant's
-	// user the worker that stores the request looks for room.
 	isTenantUser := s.conn.Tenant() != ""
-	if !isTenantUser {
+	if !isTenantUser { // before the model is encoded, because a client that is refused will ask again and again
 		if err := s.room.CheckFull(lane); err != nil && !s.isStored(ctx, m.Job) {
 			return "", err
 		}
 	}
 
-	data, err := wire.Encode(&m)
+	data, err := encodeRequest(&m)
 	if err != nil {
-		if errors.Is(err, wire.ErrInvalid) || errors.Is(err, wire.ErrTooLarge) {
-			err = &fault.Error{Code: fault.BadInput, Err: err}
-		}
 		return "", err
 	}
-
-	// The job may have its answer already.
 	if digest, err = m.Digest(); err != nil {
 		return "", err
 	}
@@ -69,8 +66,6 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 			return "", err
 		}
 	}
-
-	// Store the request, unless some lane has a request of the job.
 	msg := &nats.Msg{
 		Subject: wire.ModelSubject(lane, m.Job),
 		Header:  message.Headers(&m, m.Job, digest, m.Tenant),
@@ -78,28 +73,45 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 	}
 	message.AboutOf(&m).Into(msg.Header)
 	trace(msg.Header)
-	earlier, err := s.log.PutOnceIfNone(ctx, bus.StreamModel, msg, message.AnyLaneFilter(m.Job))
-	if isTenantUser && errors.Is(err, bus.ErrFull) && s.isStored(ctx, m.Job) {
-		earlier, err = s.log.Get(ctx, bus.StreamModel, message.AnyLaneFilter(m.Job))
-	}
-	if err != nil {
+	earlier, err := s.store(ctx, msg, m.Job, isTenantUser)
+	switch {
+	case err != nil:
 		return "", err
-	}
-
-	if earlier == nil {
+	case earlier == nil:
 		return digest, s.startTimer(ctx, lane, &m, digest)
-	}
-
-	// The job's id is taken: by the same request?
-	var earlierRequest wire.Request
-	if err := wire.Decode(earlier.Data, &earlierRequest); err == nil {
-		earlierDigest, err := earlierRequest.Digest()
-		isSameRequest := err == nil && earlierDigest == digest
-		if isSameRequest {
-			return digest, nil
-		}
+	case hasDigest(earlier.Data, digest):
+		return digest, nil
 	}
 	return "", fault.New(fault.BadInput, "%w: %s", ErrJobTaken, m.Job)
+}
+
+// encodeRequest encodes a request. If it cannot be encoded because of its content, the error has the code bad_input.
+func encodeRequest(m *wire.Request) ([]byte, error) {
+	data, err := wire.Encode(m)
+	if errors.Is(err, wire.ErrInvalid) || errors.Is(err, wire.ErrTooLarge) {
+		err = &fault.Error{Code: fault.BadInput, Err: err}
+	}
+	return data, err
+}
+
+// store stores the message with a request, unless some lane has a request of the job, which it returns then.
+func (s *Submitter) store(ctx context.Context, msg *nats.Msg, job string, isTenantUser bool) (earlier *jetstream.RawStreamMsg, err error) {
+	filter := message.AnyLaneFilter(job)
+	earlier, err = s.log.PutOnceIfNone(ctx, bus.StreamModel, msg, filter)
+	if isTenantUser && errors.Is(err, bus.ErrFull) && s.isStored(ctx, job) {
+		earlier, err = s.log.Get(ctx, bus.StreamModel, filter)
+	}
+	return earlier, err
+}
+
+// hasDigest reports whether a stored request can be decoded, and has a digest.
+func hasDigest(stored []byte, digest string) bool {
+	var request wire.Request
+	if err := wire.Decode(stored, &request); err != nil {
+		return false
+	}
+	storedDigest, err := request.Digest()
+	return err == nil && storedDigest == digest
 }
 
 // isAnswered reports whether a job has an answer to the request with this digest. The error wraps ErrJobTaken if the
@@ -112,17 +124,15 @@ func (s *Submitter) isAnswered(ctx context.Context, job, digest string) (bool, e
 	if err != nil {
 		return false, err
 	}
-	if stored := m.Header.Get(wire.HeaderDigest); stored != "" {
-		if stored == digest {
-			return true, nil
+	answerDigest := m.Header.Get(wire.HeaderDigest)
+	if answerDigest == "" { // the header is missing, but the answer has the digest as well
+		var a wire.Answer
+		if err := wire.Decode(m.Data, &a); err != nil {
+			return false, fault.New(fault.Internal, "client: stored answer: %w", err)
 		}
-		return false, fault.New(fault.BadInput, "%w: %s", ErrJobTaken, job)
+		answerDigest = a.Digest
 	}
-	var a wire.Answer
-	if err := wire.Decode(m.Data, &a); err != nil {
-		return false, fault.New(fault.Internal, "client: stored answer: %w", err)
-	}
-	if a.Digest != digest {
+	if answerDigest != digest {
 		return false, fault.New(fault.BadInput, "%w: %s", ErrJobTaken, job)
 	}
 	return true, nil
@@ -153,8 +163,10 @@ func (s *Submitter) isStored(ctx context.Context, job string) bool {
 // startTimer sets the timer of a job with a deadline, which ends the job even if no worker takes it. The first worker
 // sets the timer again, by the server's clock.
 func (s *Submitter) startTimer(ctx context.Context, lane int, m *wire.Request, digest string) error {
+	// A tenant's user may set no timers. A deadline that is too long is refused by the worker, who knows for how long jobs
+	// are kept.
 	if m.DeadlineMS <= 0 || m.DeadlineMS > maxTimer.Milliseconds() || s.conn.Tenant() != "" {
-		return nil // a tenant's user sets no timers; the worker knows the times of storage and refuses deadlines that are too long
+		return nil
 	}
 	if !s.conn.Synchronized() {
 		_ = s.conn.Synchronize(ctx) // else by this machine's clock; the first worker corrects it

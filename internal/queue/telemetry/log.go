@@ -17,12 +17,12 @@ func Logger(w io.Writer, level, format string) *slog.Logger {
 	return logger
 }
 
-// Adjustable returns a Logger and the function that changes its level.
+// Adjustable returns a Logger and the function that changes its level. w, level and format are as for Logger.
 func Adjustable(w io.Writer, level, format string) (logger *slog.Logger, adjust func(level string)) {
 	minLevel := &slog.LevelVar{}
 	adjust = func(level string) {
 		var l slog.Level
-		if err := l.UnmarshalText([]byte(level)); err != nil {
+		if err := l.UnmarshalText([]byte(level)); err != nil { // no name of a level
 			l = slog.LevelInfo
 		}
 		minLevel.Set(l)

@@ -83,7 +83,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) 
 	}
 	began := time.Now()
 	for pause := c.firstPause; ; pause = min(pause*3/2, longestPause) {
-		isBusy, minPause, err := c.post(ctx, body)
+		isBusy, minPause, err := c.post(ctx, body) // minPause: what the receiver asks for, or 0
 		if err == nil || !isBusy {
 			return err
 		}

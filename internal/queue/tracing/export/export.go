@@ -45,14 +45,12 @@ func Traces(
 		return nil, noShutdown, fault.New(fault.BadInput, "traces: %w", redact.Error(err))
 	}
 
-	// The environment's description of the service wins.
-	build := telemetry.ThisBuild()
 	description, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
 		resource.WithAttributes(
-			attribute.String("service.name", service), attribute.String("service.version", build.Version),
+			attribute.String("service.name", service), attribute.String("service.version", telemetry.ThisBuild().Version),
 		),
-		resource.WithFromEnv(),
+		resource.WithFromEnv(), // after the attributes, because the environment wins
 	)
 	if err != nil {
 		return nil, noShutdown, fault.New(fault.BadInput, "traces: OTEL_RESOURCE_ATTRIBUTES: %w", err)
@@ -65,13 +63,14 @@ func Traces(
 		})
 	}))
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(description))
-	return provider, func() {
+	shutdown := func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushWithin)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
-			otel.Handle(err)
+			otel.Handle(err) // calls the error handler
 		}
-	}, nil
+	}
+	return provider, shutdown, nil
 }
 
 // wantsSpans reports whether the environment asks for spans. The error says that it asks for an exporter or a protocol
@@ -93,15 +92,10 @@ func wantsSpans() (bool, error) {
 	}
 	exporter, name := firstSet("OTEL_TRACES_EXPORTER")
 	endpoint, _ := firstSet("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-	switch exporter {
-	case "none":
+	switch {
+	case exporter == "none", exporter == "" && endpoint == "":
 		return false, nil
-	case "":
-		if endpoint == "" {
-			return false, nil
-		}
-	case "otlp":
-	default:
+	case exporter != "" && exporter != "otlp":
 		return false, fault.New(fault.BadInput, "traces: %s is %q; otlp and none are known", name, exporter)
 	}
 
