@@ -50,7 +50,9 @@ const (
 // InsuredBySweep if a plan takes longer than one sweep of belief propagation over the network's tables, and Uninsured if none does: the
 // answer is then there as soon as a first one would be.
 func Insure(assignments []btn.Assignment, tables int, s query.Settings) Insurance {
-	sweepFlops := policy.FirstSeconds * policy.Rate * float64(tables) // seconds of a sweep for each table, flops in a second
+	const leastTables = 1 // factors of one variable are no tables
+	secondsOfSweep := policy.FirstSeconds * float64(max(leastTables, tables))
+	sweepFlops := secondsOfSweep * policy.Rate
 	insurance := Uninsured
 	for _, a := range assignments {
 		if a.Plan == nil || a.Plan.Grows() {

@@ -194,4 +194,7 @@ func TestInsure(t *testing.T) {
 			t.Errorf("%+v: %v, want %v", c.of, got, c.want)
 		}
 	}
+	if got := plan.Insure([]btn.Assignment{exact(10)}, 0, query.Settings{Budget: 3e9}); got != plan.Uninsured {
+		t.Errorf("without tables: %v", got)
+	}
 }
