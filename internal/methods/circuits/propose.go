@@ -239,7 +239,8 @@ func propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 func proposeCircuit(ctx context.Context, j *proposal.Job) (*btn.Assignment, error) {
 	work := int64(j.Settings.Budget / policy.CircuitFlops)
 
-	// Under the first key the cache may have that a smaller search found no circuit. Then the second key is for the complete search.
+	// What the cache has under the key "circuit" may be that a smaller search found no circuit. Then a search with the complete budget is
+	// made, and remembered under the other key.
 	var planErr error
 	for _, settings := range []string{"circuit", "circuit whole"} {
 		plan, cacheState, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
@@ -254,7 +255,7 @@ func proposeCircuit(ctx context.Context, j *proposal.Job) (*btn.Assignment, erro
 		if err != nil { // the complete search has found none
 			break
 		}
-		// The plan has no estimates: it was remembered that a smaller search found no circuit.
+		// Here the plan has no estimates, which states that a smaller search found no circuit: try the second key.
 	}
 
 	// The circuit of the network under the evidence.
@@ -304,7 +305,7 @@ func assignModelCircuit(ctx context.Context, j *proposal.Job, work int64, final 
 
 // modelPlan returns the plan of the circuit of the model, and the state of the cache for it. If the plan is not in the cache, it compiles
 // the model with at most the given work. If no circuit is found, the error is errNoCircuit, which is not remembered. If final is set, it
-// returns a plan without estimates instead: this is remembered, so that no later query looks for a circuit.
+// returns a plan without estimates instead, which states that there is no circuit. It is remembered, so that no later query looks for one.
 func modelPlan(ctx context.Context, j *proposal.Job, work int64, final bool) (*btn.Plan, string, error) {
 	return j.Remember(ctx, "circuit", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		plan, err := compile(computing, j, j.Net, work)
@@ -387,7 +388,7 @@ func proposeParametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*b
 
 // rivalSteps returns the price of an elimination of the simplified network under the query's evidence, in steps of a search: a step takes
 // the time of policy.StepCells entries of an elimination. The only error is that of a context that has ended. If the network cannot be
-// prepared for an elimination, or no order is found, it returns 0.
+// prepared for an elimination, or no order is found, it returns 0: then no search gets more work because of it.
 //
 // The work that a search may take is triedWork if only Z is wanted (isOnlyZ), else circuitShare of the budget. The result is at most twice
 // that work: larger prices make no difference.

@@ -72,7 +72,7 @@ func (b *Builder) numberNodes(look *pace.Pace, root Node, c *Circuit) (numberOf 
 
 	// Sums and products.
 	for n := One; n <= root; n++ {
-		if numberOf[n] == 0 && b.kinds[n] >= kindProduct {
+		if numberOf[n] == 0 && b.kinds[n] >= kindProduct { // 0 is what markReachable gave the nodes of the circuit
 			numberOf[n] = next
 			next++
 		}

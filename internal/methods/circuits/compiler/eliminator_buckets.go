@@ -217,7 +217,7 @@ func (b *buckets) placeScope() *bucket {
 // factors, and 2 + extraSteps more: for the variable's weight and the sum, and for what the caller does with the entry.
 //
 // excess is 0 if all tables together have at most limit entries. If a single table has more, excess is log2(entries of the table / limit),
-// at least 1, and the count is incomplete. If only all tables together have more, it is 1.
+// at least 1, and the count is incomplete. If only all tables together have more, it is 1. b.logical tells whether any bucket has a clause.
 func (b *buckets) measure(limit float64, extraSteps int64) (excess float64) {
 	total := 0.0 // entries of all tables
 	b.steps, b.logical = 0, false
@@ -241,7 +241,7 @@ func (b *buckets) measure(limit float64, extraSteps int64) (excess float64) {
 		if len(current.scope) > 1 { // scope[0] is summed out here; the sum goes to the bucket of scope[1]
 			next := &b.list[current.scope[1]]
 			next.scope = append(next.scope, current.scope[1:]...)
-			next.incoming++
+			next.incoming++ // a message more to multiply by
 		}
 	}
 	if total > limit {

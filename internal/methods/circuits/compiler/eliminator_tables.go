@@ -243,8 +243,8 @@ func (t *tabulator) excludeAll(table []float64, b *bucket) {
 	}
 }
 
-// exclude sets those entries of a table over a bucket's scope to 0 at which all literals of clause c are false. On an axis without literals
-// all values are such. The scope is in ascending order.
+// exclude sets those entries of a table over a bucket's scope to 0 at which all literals of clause c are false. An axis whose variable is
+// in no literal can have any value. The scope is in ascending order. The clause is not satisfied by the assignment.
 func (t *tabulator) exclude(table []float64, scope []int32, c []lit) {
 	// By axis: the set of values that make all literals about its variable false. Bit x stands for the x-th open value.
 	var buffer [denseAxes]uint64

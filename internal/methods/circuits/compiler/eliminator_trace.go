@@ -33,7 +33,9 @@ func (e *eliminator) traceOut(i int, m *message, whole *amount) (ok bool) {
 	return true
 }
 
-// writeSums writes a sum over variable i for each entry of its message m as a node of the circuit, m.nodes, which has the factor m.factors.
+// writeSums writes the sum over variable i for each entry k of its message m to the circuit: entry k is m.factors[k] times the node
+// m.nodes[k]. Those factors of the bucket that are plain numbers (tables, clauses) were multiplied to numbers, which has a row for each
+// entry and a column for each value of the variable.
 func (e *eliminator) writeSums(i int, m *message) {
 	values := len(e.buckets.values[i])
 	numbers := e.tables.numbers(&e.buckets.list[i], len(m.values)*values)

@@ -19,24 +19,24 @@ type slice struct {
 
 // sliceTable finds the slices of one table. Slices are numbered as they are met; number 0 is the whole table.
 type sliceTable struct {
-	table   *softTable
-	numbers drawer
-	strides []int32         // of values, by position in the scope
-	number  map[int64]int32 // by code: the values in the radix of one more than the dimension, which stands for open
-	met     []slice
-	classes map[string]digest // by key of the class (writeKey)
-	key     []byte            // scratch of writeKey
-	size    int64             // bytes of all of it, roughly
-	span    float64           // log2 of the largest entry by the smallest, both counted from 1
+	table        *softTable
+	digestDrawer drawer
+	strides      []int32         // of values, by position in the scope
+	number       map[int64]int32 // by code: the values in the radix of one more than the dimension, which stands for open
+	met          []slice
+	classes      map[string]digest // by key of the class (writeKey)
+	key          []byte            // scratch of writeKey
+	size         int64             // bytes of all of it, roughly
+	span         float64           // log2 of the largest entry by the smallest, both counted from 1
 }
 
 // sliceBytes is the memory of a slice beside its class.
 const sliceBytes = 128
 
-// newSliceTable returns the slices of table t, none of which is met yet. Digests are drawn from numbers.
-func newSliceTable(t *softTable, numbers drawer) *sliceTable {
+// newSliceTable returns the slices of table t, none of which is met yet. It will draw their random digests from digestDrawer.
+func newSliceTable(t *softTable, digestDrawer drawer) *sliceTable {
 	st := &sliceTable{
-		table: t, numbers: numbers, strides: make([]int32, len(t.scope)), number: map[int64]int32{}, classes: map[string]digest{},
+		table: t, digestDrawer: digestDrawer, strides: make([]int32, len(t.scope)), number: map[int64]int32{}, classes: map[string]digest{},
 	}
 	// The powers of two that entries and their quotients span at most. All entries are positive.
 	st.span = math.Abs(math.Log2(slices.Max(t.values))) + math.Abs(math.Log2(slices.Min(t.values)))
@@ -85,7 +85,7 @@ func (st *sliceTable) computeSlice(values []int32) slice {
 
 	class, ok := st.classes[string(st.key)]
 	if !ok {
-		class = st.numbers.draw()
+		class = st.digestDrawer.draw()
 		st.classes[string(st.key)] = class
 	}
 	st.size += int64(len(st.key)) + sliceBytes
@@ -107,8 +107,8 @@ func (st *sliceTable) writeKey(values []int32, first int32, result *slice) (isIn
 }
 
 // appendEntries appends to st.key the bits of the entries of a slice, divided by result.factor, for all values of its open positions from i
-// on. offset is the index of the first of these entries. It clears result.constant if a quotient is not 1, and returns false if one is too
-// large or too small to have all digits.
+// on. values has the values of the table's variables, −1 at open positions. offset is the index of the first of these entries. It clears
+// result.constant if a quotient is not 1, and returns false if one is too large or too small to have all digits.
 func (st *sliceTable) appendEntries(values []int32, i int, offset int32, result *slice) (isInRange bool) {
 	if i == len(values) {
 		x := st.table.values[offset] / result.factor

@@ -32,15 +32,15 @@ type splitter struct {
 // newSplitter returns a splitter of components of the residual formula r, whose stack of components is empty. clauses are those of two
 // literals and more; r.clauses has only those of three and more. Each variable and each clause of r.clauses gets a random digest, from
 // which keys of components are made.
-func newSplitter(r *residual, clauses [][]lit, numbers drawer) *splitter {
+func newSplitter(r *residual, clauses [][]lit, digestDrawer drawer) *splitter {
 	n := r.problem.booleans()
 	s := &splitter{
 		residual: r, graph: newGraph(r.problem, clauses), clauses: make([]int32, n), tables: make([]int32, n),
 		varMark: make([]uint32, n), clauseMark: make([]uint32, len(r.clauses)),
 		tableMark: make([]uint32, len(r.tables)), sliceNumber: make([]int32, len(r.tables)),
 	}
-	s.clauseDigest = numbers.drawAll(len(r.clauses))
-	s.varDigest = numbers.drawAll(n)
+	s.clauseDigest = digestDrawer.drawAll(len(r.clauses))
+	s.varDigest = digestDrawer.drawAll(n)
 	return s
 }
 

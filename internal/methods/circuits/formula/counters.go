@@ -250,9 +250,10 @@ func (b *builder) addCounters(scope []int, c *counter) (lastCounter int) {
 	return classBefore
 }
 
-// addCountValues adds the values α_i S^(i) of the symmetric part as a table over the class after the last leg and the number i of the
-// term. lastCounter is the variable of the class, or −1 if there is only one class. termVariable is that of the number, or −1 if there is
-// only one term. All count vectors of a class have the same values: those of c.finalCounts, one vector of each class.
+// addCountValues adds the factors α_i S^(i) of a symmetric tensor Σ_i α_i S^(i) ∘ R^(i), where S^(i) depends only on how many legs have
+// each level (the count vector). Count vectors with the same values form a class; c.finalCounts has one vector of each class after the last
+// leg. The values become a table over the class and the number i of the term. lastCounter is the variable of the class, or −1 if there is
+// only one class. termVariable is the variable of the number i, or −1 if there is only one term.
 func (b *builder) addCountValues(c *counter, lastCounter, termVariable int, terms []tensor.SymmetryRankOne) {
 	var scope, dims []int
 	if lastCounter >= 0 {
@@ -267,7 +268,7 @@ func (b *builder) addCountValues(c *counter, lastCounter, termVariable int, term
 			values = append(values, scaled.FromFloat(t.Alpha).Mul(c.values[i].At(counts)))
 		}
 	}
-	if len(scope) == 0 {
+	if len(scope) == 0 { // one class and one term: a single number
 		b.multiplyScale(values[0])
 		return
 	}

@@ -269,7 +269,7 @@ func (s *simplifier) findBijections(component []int32, isRoot []bool) (hasFound 
 func (s *simplifier) bijectionOf(y int, component []int32, atomsOf map[int32][]int) (values []int32, x int) {
 	for _, atom := range atomsOf[component[s.f.Literal(y, 0)]] {
 		x = int(s.prop.variableOf[atom])
-		values, matched := s.matchValues(y, x, component, atomsOf)
+		values, matched := s.matchValues(y, x, component, atomsOf) // values has −1 for values of x without an equivalent value of y
 		if matched < s.f.Domains[y] {
 			continue
 		}

@@ -39,7 +39,7 @@ func (b *builder) addCrispMaximum(c terms, l *unsigned.Ladder) int {
 	const isFunctional = true
 	z := b.addAuxiliary(2, isFunctional)
 	zeroOrSomeOther := []Literal{b.is(z, 0)}
-	b.addVectors(c, l.Modes, high) // those of the second term, which all parents have
+	b.addVectors(c, l.Modes, high) // without noise, a vector of the first term has the entries of the second term's vector, or 0
 	for _, k := range l.Modes {
 		v := c.scope[k]
 		zeroOrSomeOther = append(zeroOrSomeOther, b.literalsOutside(v, c.vectors[k][low])...)

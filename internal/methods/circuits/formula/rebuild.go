@@ -190,7 +190,8 @@ func (g *rebuilding) variableOf(l Literal) int {
 	return v
 }
 
-// literalsOf returns literals of the rebuilt formula whose disjunction states that root x has one of the old values a with isAllowed[a].
+// literalsOf returns literals of the rebuilt formula whose disjunction states that variable x, which is no function of another one (a
+// root), has one of the old values a with isAllowed[a].
 // g.valuesOf[x] are the values that x may still have; the new value i is the i-th of them. If exactly one of more than two values is not
 // allowed, the result is the single literal that x has not that value. alwaysHolds is true if all values of x are allowed.
 func (g *rebuilding) literalsOf(x int, isAllowed []bool) (list []Literal, alwaysHolds bool) {

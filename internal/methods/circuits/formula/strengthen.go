@@ -47,11 +47,11 @@ func (s *simplifier) strengthen() bool {
 	// One assignment, for which a large part of the work may be taken.
 	g.workEnd = s.workEndFor(strengthenShare)
 	g.questionLimit = (g.workEnd - s.prop.Work) / firstShare
-	if g.ask() < 0 { // there is none. If there is one, it is kept
+	if g.ask() < 0 { // the formula has no assignment
 		return true
 	}
 
-	if g.questionLimit = questionWork; g.assignmentCount > 0 {
+	if g.questionLimit = questionWork; g.assignmentCount > 0 { // ask has found one in its work, and kept it
 		g.fixBackbone()
 		g.shortenClauses()
 		g.mergeLiterals()
@@ -216,6 +216,7 @@ func (g *strengthener) testEquivalence(k, l Literal) {
 		return
 	}
 
+	// Literals of one variable are not looked at.
 	if g.prop.variableOf[k.Atom()] == g.prop.variableOf[l.Atom()] ||
 		!g.isImpossible([]sat.Literal{a, b.Not()}) || !g.isImpossible([]sat.Literal{a.Not(), b}) {
 		return

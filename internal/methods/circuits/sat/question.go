@@ -74,7 +74,7 @@ func (s *Satisfier) Add(c ...Literal) int32 {
 		s.Assign(kept[0], Fact)
 		s.IsContradictory = !s.Propagate() || s.IsContradictory
 	default:
-		return s.Attach(kept, 0)
+		return s.Attach(kept, 0) // 0: a clause of the formula, not learned
 	}
 	return Fact
 }

@@ -347,7 +347,7 @@ func (s *Solver) rewatch(c []int32, clause int32) bool {
 	for k := 2; k < len(c); k++ {
 		if l := Literal(c[k]); s.Value[l] >= 0 {
 			c[1], c[k] = c[k], c[1]
-			s.watches[l] = append(s.watches[l], watch{clause, Literal(c[0])})
+			s.watches[l] = append(s.watches[l], watch{clause, Literal(c[0])}) // if c[0] is true, the clause need not be looked at
 			s.Work++
 			return true
 		}

@@ -307,6 +307,9 @@ func (s *Search) baseIndex(t *term) (index int) {
 // variables above on which its tree depends. It returns the index of the first bound. With m children, costStack[start+a] bounds the cost
 // of the node's tree if its variable has value a, and costStack[start + d + a·m + i] bounds the cost of the i-th child's tree under it. It
 // sets stopped if the work or the context has ended.
+//
+// The bounds come from messages: tables from mini-bucket elimination. The messages of a child together bound the cost of the child's tree;
+// its constant is the sum of the messages that have no variables.
 func (s *Search) pushBounds(n *node, d int) (start int) {
 	start = len(s.costStack)
 	children := len(n.children)

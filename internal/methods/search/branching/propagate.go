@@ -221,15 +221,15 @@ func (s *propagator) activeArc(x, y int32) int32 {
 	return -1
 }
 
-// giveSupport moves costs from the function of arc id to its first variable, so that each of its values costs 0 with some value of the
-// second variable. This is full support, which counts the second variable's unary costs, if the first variable has the lower rank, and
-// simple support, which does not, if it has the higher one. It returns false on a conflict.
+// giveSupport moves costs from the function of arc id to its first variable, so that each value of that variable costs 0 with some value of
+// the second variable. If the first variable has the lower rank, the unary costs of the second variable are counted, too (full support). If
+// it has the higher rank, they are not (simple support). It returns false on a conflict.
 func (s *propagator) giveSupport(id int32) bool {
 	e := &s.arcs[id]
 	if s.vars[e.from].rank < s.vars[e.to].rank {
 		return s.fullSupport(id)
 	}
-	s.enqueue(&s.doubtfulSupport, e.from)
+	s.enqueue(&s.doubtfulSupport, e.from) // existential support depends on functions whose other variable has a lower rank, as this one
 	return s.simpleSupport(id)
 }
 

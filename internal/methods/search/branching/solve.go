@@ -408,9 +408,10 @@ func (s *solver) takeLeaf() {
 	}
 }
 
-// offer records an assignment as a solution, unless it is forbidden. If its cost in nats is the least so far, it becomes the best one. If
-// its cost in units is below upperBound, upperBound falls to it, or, if several assignments are looked for, it gets a place in the list
-// of the best ones.
+// offer records an assignment as a solution, unless it is forbidden. It has two costs: in nats, and in integer units, into which the search
+// rounds all table entries down. If its cost in nats is the least so far, it becomes s.best. If its cost in units is below upperBound,
+// upperBound and bestCost fall to it, or, if several assignments are looked for, it gets a place in the list of the best ones. Since
+// rounding may change the order, bestCost may be the cost of another assignment than s.best.
 func (s *finder) offer(values []int) {
 	nats := s.net.Cost(values)
 	if math.IsInf(nats, 1) {
@@ -420,7 +421,7 @@ func (s *finder) offer(values []int) {
 		s.bestNats = nats
 		s.best = append(s.best[:0], values...)
 	}
-	cost := s.costOfAll(values) // in units, rounded down: it may rank assignments in another way than nats
+	cost := s.costOfAll(values) // in units
 	switch {
 	case cost >= s.upperBound:
 	case s.wantedCount < 2:

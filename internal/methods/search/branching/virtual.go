@@ -33,9 +33,8 @@ type virtual struct {
 	usedFunctions map[int32]bool // functions that the last direction goes through, as reasons; of two arcs the first one
 }
 
-// newVirtual returns a closure, the values that arc consistency does not strike, with all values. theta is the cost up to which costs count
-// as none. It begins at half of the largest unary cost of an open variable, or at half of the gap between bound and best assignment if that
-// is less.
+// newVirtual returns the state of virtual arc consistency before any value is struck. Costs of at most theta count as 0. theta begins at
+// half of the largest unary cost of an open variable, or at half of the gap between the bound and the best assignment if that is less.
 func (s *solver) newVirtual() *virtual {
 	v := &virtual{propagator: &s.propagator, movesPerUnit: map[int]int64{}, unitsAsked: map[int]int64{}, usedFunctions: map[int32]bool{}}
 	n := 0 // number of values of all variables
@@ -201,17 +200,17 @@ func (v *virtual) strikeWide(id int32, i int) bool {
 
 // raiseAlong raises the bound by moving costs along the reasons why variable wipedOut has no value in the closure, the set of values that
 // were not struck. findDirection computes the moves: v.movesPerUnit[cell] is what a cell changes by for each unit of the rise. The rise,
-// which raiseAlong returns, is the largest one for which no cost falls below 0 and no cell exceeds maxMoved. Every value of wipedOut gets
-// as much, and the bound takes it.
+// which raiseAlong returns, is the largest one for which no cost falls below 0 and no cell exceeds maxMoved, beyond which sums might
+// overflow. The moves give every value of wipedOut a cost as high as the rise; this cost goes to the bound.
 func (v *virtual) raiseAlong(wipedOut int32) int64 {
-	rise, ok := v.findDirection(wipedOut)
+	rise, ok := v.findDirection(wipedOut) // the largest rise that the unary costs allow
 	if !ok {
 		return 0
 	}
 
 	// Limit the rise by the costs of the functions that it goes through, and by maxMoved for each cell.
 	for reason := range v.usedFunctions {
-		if reason >= 0 {
+		if reason >= 0 { // an arc, else a function of more than two variables
 			rise = min(rise, v.largestRiseOfPair(reason))
 		} else {
 			rise = min(rise, v.largestRiseOfWide(wideReason(reason)))
