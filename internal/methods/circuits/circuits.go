@@ -74,7 +74,7 @@ func (p *Circuit) begin(ctx context.Context, instance *problem.Problem, want btn
 	if err != nil {
 		return evaluation{}, err
 	}
-	if need := 2 * c.PassBytes(); need > instance.Memory {
+	if need := 2 * c.PassBytes(); need > instance.Memory { // a pass up and one down
 		return evaluation{}, fault.New(fault.OverBudget, "%w: the passes over a circuit of %d edges take %d bytes, the budget is %d",
 			contraction.ErrMemory, c.Edges(), need, instance.Memory)
 	}

@@ -111,7 +111,7 @@ func stepsBeforeTree(j *proposal.Job, ask proposal.Ask) int64 {
 		steps = min(searchSteps(j, circuitShare*ask.Flops/policy.ExactRate), limit)
 	}
 	if ask.IsRepeated {
-		steps = searchSteps(j, recurringFlops)
+		steps = searchSteps(j, recurringFlops) // some five seconds, which further queries save
 	}
 	if steps < leastSteps {
 		return 0
@@ -172,7 +172,8 @@ func searchInProportion(
 }
 
 // stepsByTree returns the steps that a search for a circuit may take, in proportion to the price of the tree, or to the limit of such
-// prices if tree is nil. Method exact has no budget, so its search may take more, and at least triedWork (80 s) if the tree is expensive.
+// prices (ExactFlopLimit) if tree is nil. For method exact the tree is the only other way, so the search may take a larger share of the
+// price (searchShare), or at least triedWork (80 s) if the tree is expensive.
 func stepsByTree(j *proposal.Job, tree *btn.Assignment, isTreeExpensive bool) int64 {
 	treeFlops := proposal.ExactFlopLimit(j.Settings)
 	if tree != nil {
@@ -317,7 +318,8 @@ func modelPlan(ctx context.Context, j *proposal.Job, work int64, final bool) (*b
 }
 
 // assignConditionedCircuit assigns the circuit of the network under the query's evidence, remembered or compiled with at most the given
-// work. It returns nil if there is no evidence or if no circuit is found: assignPlan turns errNoCircuit into nil.
+// work. It returns nil if there is no evidence or if no circuit is found: assignPlan turns errNoCircuit into nil. Relearned states what was
+// made for this evidence alone.
 func assignConditionedCircuit(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment, error) {
 	if j.Evidence.IsEmpty() {
 		return nil, nil

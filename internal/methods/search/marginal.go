@@ -212,7 +212,7 @@ func (s *marginalSearch) run() (lnBound float64, err error) {
 			}
 			return 0, err
 		}
-		if wasWithoutBest && s.best != nil && s.inner != nil {
+		if wasWithoutBest && s.best != nil && s.inner != nil { // the first assignment, and weights are exact (inner)
 			if err := s.improve(); err != nil && s.ctx.Err() == nil { // at the end of the time there is an assignment already
 				return 0, err
 			}
@@ -241,10 +241,11 @@ func (s *marginalSearch) push(lnBound float64, last *choice) {
 	heap.Push(&s.open, openNode{lnBound, s.serial, last})
 }
 
-// dive completes the values of a node to an assignment: each further index takes the value of largest bound, and the other values become
-// open nodes. A node is a list of choices, from the last one back, of a value for each of the first levels. A value whose bound is at most
-// the cutoff becomes no node: closedBound covers it. dive ends early if all values of an index are at most the cutoff. A complete
-// assignment is weighed and offered as the best one. Bounds are of ln of weights.
+// dive completes a node to an assignment. A node has a value for the index of each of the first levels; n.last is the last of these
+// choices, and each choice leads to the one before it. Each further index takes the value of largest bound, and its other values become
+// open nodes. A value whose bound is at most the cutoff becomes no node: closedBound, a bound of all that is not searched, rises to its
+// bound. dive ends early if all values of an index are at most the cutoff. A complete assignment is weighed and offered as the best one.
+// Bounds are of ln of weights.
 func (s *marginalSearch) dive(n openNode) error {
 	for c := n.last; c != nil; c = c.previous {
 		s.values[s.levels[c.depth-1].index] = c.value

@@ -130,7 +130,7 @@ func (b *Builder) pack(look *pace.Pace, root Node, numberOf []int32, c *Circuit)
 		c.products[i] = k == kindProduct
 	}
 	b.args, b.ends, b.kinds = nil, nil, nil
-	b.full = true
+	b.full = true // further calls of the builder fail
 	return true
 }
 

@@ -77,7 +77,7 @@ func (s *splitter) begin(c component) (assigned []lit) {
 		switch s.residual.value[positive(v)] {
 		case 0:
 			s.varMark[v] = s.epoch
-			s.clauses[v], s.tables[v] = 0, 0
+			s.clauses[v], s.tables[v] = 0, 0 // the walk counts the clauses and tables of v
 		case 1:
 			s.assigned = append(s.assigned, positive(v))
 		default:

@@ -55,8 +55,8 @@ func (b *builder) addCrispMaximum(c terms, l *unsigned.Ladder) int {
 
 // addMaximum adds a chain of auxiliary variables, one for each parent: the largest level of the parents so far. It returns the last one.
 // For each parent, a table over the auxiliary variable before it, the parent and the auxiliary variable after it has the weights with which
-// the parent's value raises the level (StepWeight). An auxiliary variable is a function of the parents (functional) only if the links of
-// all parents so far are deterministic.
+// the parent's value raises the level (StepWeight). An auxiliary variable is a function of the parents (functional) only if each value of
+// each parent so far raises the level in one way (Deterministic).
 func (b *builder) addMaximum(c terms, l *unsigned.Ladder) int {
 	states := len(l.Order) // number of levels
 	lastMaximum, isFunctional := -1, true

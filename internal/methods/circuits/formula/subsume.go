@@ -28,8 +28,8 @@ func (s *simplifier) subsume() bool {
 		}
 
 		c := slices.Clone(s.prop.clauses[n])
-		hasFound = index.reduceSupersets(n, c, noFlip) || hasFound
-		for k := range c { // with c[k] replaced by its opposite
+		hasFound = index.reduceSupersets(n, c, noFlip) || hasFound // with c as it is
+		for k := range c {                                         // with c[k] replaced by its opposite
 			hasFound = index.reduceSupersets(n, c, k) || hasFound
 			queue = append(queue, index.addNew()...) // the clauses that became shorter
 			if s.prop.removed[n] || s.prop.IsContradictory {

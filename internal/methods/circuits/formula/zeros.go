@@ -138,9 +138,9 @@ func (c *cover) writeValues(cell int, values []int32) {
 const anyModes = 3
 
 // growBox returns a box of zeros that contains the given cell, an entry of the table that is 0. The cell is given by its value of each mode
-// (axis). A box consists of all cells that have certain values on some modes, its own, at most modeLimit of them; anyModes allows any
-// number. ok is false if no such box is found. If coverWork is used up, the box is the cell alone, and ok is true for anyModes only, so
-// that calls with smaller limits come to nothing.
+// (axis). A box names some modes, at most modeLimit of them (anyModes: any number), and a set of values for each. It consists of all cells
+// with such values on these modes. ok is false if no such box is found. If coverWork is used up, the box is the cell alone; since that
+// names all modes, ok is then false unless modeLimit is anyModes.
 func (c *cover) growBox(cell []int32, modeLimit int) (x box, ok bool) {
 	if c.work > coverWork {
 		modes := make([]int, len(cell))

@@ -88,9 +88,9 @@ func (s *Solver) resolve(v int32) (onLevel int) {
 	return onLevel
 }
 
-// minimise removes literals from the lemma, the clause to learn, that follow from its others: those whose reason, the clause that gave them
-// their value, has besides only literals that the analysis has met, or facts (isImplied). Then it clears s.seen, the marks of the
-// variables that were met.
+// minimise removes literals from the lemma, the clause to learn, that follow from its other literals (isImplied). The reason of a literal
+// is the clause that gave it its value. A literal is removed if all other literals of its reason are facts, or were met by the analysis.
+// Then minimise clears s.seen, the marks of the variables that were met.
 func (s *Solver) minimise() {
 	kept := 0
 	for _, l := range s.lemma {

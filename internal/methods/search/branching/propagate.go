@@ -8,9 +8,9 @@ const workAtOnce = 1 << 20
 // propagate makes the network consistent: it works off the queues of variables with changes (existential directional arc consistency). If
 // work or context ends before, it returns true early, with a bound that holds.
 //
-// It returns false on a conflict: a variable has no value left, or the bound has reached upperBound. Then the queues are emptied, and the
-// weight of the function that led to the conflict rises, whose number runQueues leaves in s.blamedWeight. Decisions prefer variables of
-// functions with high weights.
+// It returns false on a conflict: a variable has no value left, or the bound has reached upperBound. Then the queues are emptied, except
+// for maybeEliminable, whose variables are checked before they are eliminated. The weight of the function that led to the conflict rises;
+// runQueues leaves the index of that weight in s.blamedWeight. Decisions prefer variables of functions with high weights.
 func (s *eliminator) propagate() bool {
 	s.blamedWeight = len(s.weights) - 1 // stands for no function of the network, until runQueues looks at one
 	isConsistent := s.runQueues()
@@ -355,7 +355,8 @@ func (s *propagator) seekExistentialSupport(x int32) bool {
 			}
 		}
 	}
-	if leastCost <= min(s.gap()>>12, s.smallRise) { // at most 1/4096 of the way to upperBound: not worth the work
+	// Not worth the work: at most 1/4096 of the way to upperBound, and at most smallRise, a small part of the largest cost.
+	if leastCost <= min(s.gap()>>12, s.smallRise) {
 		return true
 	}
 	return s.takeFullSupport(x)

@@ -32,8 +32,8 @@ type Result struct {
 	Stats  Stats
 }
 
-// Solve looks for an assignment of least cost, or for the o.Best cheapest ones. It depends on the network and the options alone, unless the
-// context ends: then the result is what is known by then, without an error.
+// Solve looks for an assignment of least cost, or for the o.Count cheapest ones. The result depends on the network and the options alone,
+// unless the context ends: then the result is what is known by then, without an error.
 //
 // Errors: bad_input if the network is invalid or o.Start is no assignment of it, over_budget for tables beyond MostEntries.
 func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
@@ -126,7 +126,8 @@ func (s *solver) searchOpenNodes() {
 		heap.Pop(&s.open)
 		s.openBytes -= next.bytes()
 		s.diveFrom(next, s.backtrackLimit)
-		// Decisions that are made again (Restored) are wasted: dives get longer from a tenth of the nodes on, shorter below a twentieth.
+		// Decisions that are made again (Restored) are wasted: dives get longer if they are more than a tenth of the nodes, and shorter if they
+		// are less than a twentieth.
 		switch {
 		case s.stats.Restored > s.stats.Nodes/10 && s.backtrackLimit < maxDive:
 			s.backtrackLimit *= 2
@@ -300,8 +301,8 @@ func (s *solver) diveFrom(start *node, limit int64) {
 // searchDepthFirst searches below a consistent node, which the decisions of path lead to. It returns true if every node below was searched,
 // or was handed to addUnsearched. In any case the state of the network is as before.
 //
-// After limit backtracks, or if the search is stopped, it searches no further nodes. It calls addUnsearched with the path and the bound
-// of each of them. After limit backtracks it searches on, though, while open nodes take all their memory.
+// After limit backtracks, or if the search is stopped, it searches no further nodes: it calls addUnsearched with the path and the bound of
+// each of them, which become open nodes. If the memory of open nodes is full, it searches on after limit backtracks.
 //
 // If addUnsearched is nil, it returns false after limit backtracks, if the search is stopped, and when the work exceeds workEnd.
 func (s *solver) searchDepthFirst(
@@ -392,8 +393,9 @@ func (s *solver) addOpenNode(path []decision, bound int64) {
 // takeLeaf offers the cheapest assignment of a node without open variables as a solution, before and after a local search. If several
 // assignments are looked for, it also offers those with other values of the eliminated variables.
 //
-// Mostly the bound of the node is the cost of that assignment, so that upperBound is now at most the bound. If the bound is still below
-// upperBound, assignments of the node may cost as little as the bound says: leafFloor, the least of these bounds, falls to it.
+// If one assignment is looked for, the bound of the node mostly is the cost of that assignment, so that upperBound is now at most the
+// bound. If the bound is still below upperBound, assignments of the node may cost as little as the bound says: leafFloor, the least of
+// these bounds, falls to it. If several are looked for, offerCompletions does so.
 func (s *solver) takeLeaf() {
 	s.stats.Leaves++
 	if s.wantedCount > 1 {

@@ -59,7 +59,7 @@ func (s *solver) newVirtual() *virtual {
 // valueIndex returns the index of value a of x in strikeNumber and unitsNeeded.
 func (v *virtual) valueIndex(x, a int32) int { return v.firstValue[x] + int(a) }
 
-// strike takes value a of x out of the closure, and records the reason: the number of an arc, wideReason of a wide function, or ownCost. It
+// strike strikes value a of x, and records the reason: the number of an arc, wideReason of a wide function, or ownCost. It
 // returns false if x has no value left.
 func (v *virtual) strike(x, a, reason int32) bool {
 	v.struckValues = append(v.struckValues, struckValue{x, a, reason})
@@ -67,10 +67,10 @@ func (v *virtual) strike(x, a, reason int32) bool {
 	return v.removeValue(x, a)
 }
 
-// findWipedOut computes the closure of the values under arc consistency, in which costs up to theta count as 0. It strikes values until
-// each value left has a unary cost of at most theta, and costs at most theta in each of its functions with some values left of the
-// function's other variables. It returns the first variable that has no value left, or −1 if there is none or the work has ended. At its
-// end the state of the network is as before (pop); struckValues and strikeNumber remain.
+// findWipedOut makes the network arc consistent, where costs up to theta count as 0. It strikes values until each value left has a unary
+// cost of at most theta, and costs at most theta in each of its functions with some values left of the function's other variables. It
+// returns the first variable that has no value left, or −1 if there is none or the work has ended. At its end the state of the network is
+// as before (pop); struckValues and strikeNumber remain.
 func (v *virtual) findWipedOut() int32 {
 	for _, d := range v.struckValues {
 		v.strikeNumber[v.valueIndex(d.x, d.a)] = 0
@@ -96,9 +96,9 @@ func (v *virtual) findWipedOut() int32 {
 	return -1
 }
 
-// queueUsedVariables queues the variables of v.usedFunctions, the functions in which the last rise of the bound has moved costs. The
-// closure has to look at them even if their variables lose no values. A number below 0 stands for a function of more than two variables
-// (wideReason), another one for an arc.
+// queueUsedVariables queues the variables of v.usedFunctions, the functions in which the last rise of the bound has moved costs. These
+// functions have to be looked at again even if their variables lose no values, since support may have ended in them. A number below 0
+// stands for a function of more than two variables (wideReason), another one for an arc.
 func (v *virtual) queueUsedVariables() {
 	for reason := range v.usedFunctions {
 		if reason >= 0 {
@@ -198,10 +198,10 @@ func (v *virtual) strikeWide(id int32, i int) bool {
 	return true
 }
 
-// raiseAlong raises the bound by moving costs along the reasons why variable wipedOut has no value in the closure, the set of values that
-// were not struck. findDirection computes the moves: v.movesPerUnit[cell] is what a cell changes by for each unit of the rise. The rise,
-// which raiseAlong returns, is the largest one for which no cost falls below 0 and no cell exceeds maxMoved, beyond which sums might
-// overflow. The moves give every value of wipedOut a cost as high as the rise; this cost goes to the bound.
+// raiseAlong raises the bound by moving costs along the reasons why all values of variable wipedOut were struck. findDirection computes the
+// moves: v.movesPerUnit[cell] is what a cell changes by for each unit of the rise. The rise, which raiseAlong returns, is the largest one
+// for which no cost falls below 0 and no cell exceeds maxMoved, beyond which sums might overflow. The moves give every value of wipedOut a
+// cost as high as the rise; this cost goes to the bound.
 func (v *virtual) raiseAlong(wipedOut int32) int64 {
 	rise, ok := v.findDirection(wipedOut) // the largest rise that the unary costs allow
 	if !ok {
