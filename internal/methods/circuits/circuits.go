@@ -22,7 +22,7 @@ import (
 // Load implements contraction.Loader: it decodes the circuit, so that later calls find it. It ignores errors, which Fits reports.
 func (p *Circuit) Load(ctx context.Context) {
 	if p.Of != nil {
-		_, _ = p.Of.Circuit(ctx)
+		_, _ = p.Of.Circuit(ctx) // keeps what it has decoded
 	}
 }
 

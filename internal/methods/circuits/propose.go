@@ -308,6 +308,7 @@ func assignModelCircuit(ctx context.Context, j *proposal.Job, work int64, final 
 // the model with at most the given work. If no circuit is found, the error is errNoCircuit, which is not remembered. If final is set, it
 // returns a plan without estimates instead, which states that there is no circuit. It is remembered, so that no later query looks for one.
 func modelPlan(ctx context.Context, j *proposal.Job, work int64, final bool) (*btn.Plan, string, error) {
+	// The shape is empty: the plan depends on the network alone, whose digest is in the cache's key.
 	return j.Remember(ctx, "circuit", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		plan, err := compile(computing, j, j.Net, work)
 		if errors.Is(err, errNoCircuit) && final {
@@ -352,7 +353,7 @@ func ProposeKnown(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.As
 // assignPlan returns the assignment of a circuit's plan, with its price. It returns nil if there is no circuit: err is errNoCircuit, or the
 // plan has no estimates. Other errors are passed on.
 func assignPlan(j *proposal.Job, plan *btn.Plan, cacheState string, err error) (*btn.Assignment, error) {
-	if errors.Is(err, errNoCircuit) {
+	if errors.Is(err, errNoCircuit) { // not remembered
 		j.NoteMiss()
 		return nil, nil
 	}

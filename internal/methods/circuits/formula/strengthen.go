@@ -79,7 +79,8 @@ func (g *strengthener) isOver() bool {
 // question (questionLimit). It keeps the latest mostAssignments assignments: for each of them, bit k of g.assignments[v] is the value of
 // Boolean variable v, where a new assignment takes the bit of the oldest one.
 func (g *strengthener) ask(assumptions ...sat.Literal) (verdict int) {
-	verdict = g.prop.Solve(min(g.questionLimit, max(g.workEnd-g.prop.Work, 1)), g.pace, assumptions...)
+	work := min(g.questionLimit, max(g.workEnd-g.prop.Work, 1)) // of this question: what is left of all work, if that is less
+	verdict = g.prop.Solve(work, g.pace, assumptions...)
 	switch verdict {
 	case 0:
 		g.unanswered++

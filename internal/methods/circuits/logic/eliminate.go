@@ -240,9 +240,9 @@ type unroller struct {
 // b. indices[v] is the index that variable v of the circuit stands for; only indices of more than one value have a variable. entry returns
 // the node of entry k of table t.
 //
-// Every sum decides on the index that is eliminated. The node of an entry that is not 0 is over the indices that were eliminated into its
-// table. So the circuit is smooth (children of a sum are over the same variables), decomposable (children of a product share none) and
-// deterministic (children of a sum exclude each other).
+// Every sum decides on the index that is eliminated. The node of a table's entry, if it is not 0, has as variables the indices that were
+// eliminated to make the table. So the circuit is smooth (children of a sum are over the same variables), decomposable (children of a
+// product share none) and deterministic (children of a sum exclude each other).
 func unroll(
 	ctx context.Context, e *sumproduct.Expression, b *circuit.Builder, indices, order []int, entry func(t, k int) circuit.Node,
 ) (circuit.Node, error) {

@@ -67,7 +67,7 @@ func decompose(s *solver) {
 	}
 	s.provenBound = max(s.provenBound, p.baseBound+p.search.Bound)
 	if s.provenBound < s.upperBound {
-		p.solve(s, remaining-(p.search.Work-p.countedWork))
+		p.solve(s, remaining-(p.search.Work-p.countedWork)) // less the work of this call, which is not in s.work yet
 	}
 }
 

@@ -413,7 +413,7 @@ func (s *solver) raiseVirtually() bool {
 		roundRise := s.lowerBound() - roundBound
 		isFruitless := roundRise < min(roundBound, s.upperBound-roundBound)/virtualWorth
 		if isThetaSmall || s.stopped || isFruitless {
-			return s.lowerBound() == startBound || s.propagateAll()
+			return s.lowerBound() == startBound || s.propagateAll() // without a rise there is nothing to propagate
 		}
 	}
 }
