@@ -212,9 +212,9 @@ func (e evaluation) addJoint(value *btn.Value) error {
 const maxCompared = 256
 
 // findBest returns the most probable assignment. Maximum finds the terms near the largest one in float64, and computes them once more in
-// 192 bits. Terms that differ by no more than one rounding for each factor are a tie, of which it returns the smallest assignment in the
-// order of the variables. Value.Found is nil if all terms are 0. The error is unsupported if the network's variables do not determine the
-// circuit's auxiliary variables: then maxima of the circuit are not those of the network.
+// 192 bits. Terms that differ by no more than one rounding for each factor are tied. Of the assignments tied with the largest one, findBest
+// returns the smallest, comparing values in the order of the variables. Value.Found is nil if all terms are 0. The error is unsupported if
+// the network's variables do not determine the circuit's auxiliary variables: then maxima of the circuit are not those of the network.
 func (e evaluation) findBest() (btn.Value, error) {
 	value := e.newValue(1)
 	if !e.compiled.Functional {

@@ -174,7 +174,7 @@ func (s *marginalSearch) makeLevels(plan *minibuckets.Plan) error {
 // planWeighing plans the sums that weigh one assignment: s.inner if they fit half of the memory and of flops, else the mini-buckets s.leaf,
 // which bound them. isMaximised tells for each index whether it is maximised and not summed.
 func (s *marginalSearch) planWeighing(isMaximised []bool, flops float64, threads int) (err error) {
-	moves := max(1, int64(leafShare*flops/policy.MoveFlops)) // of planning, each of which takes the time of MoveFlops flops
+	moves := max(1, int64(leafShare*flops/policy.MoveFlops)) // steps of planning: each takes the time of MoveFlops flops
 	s.inner, err = descent.NewInnerSum(s.ctx, s.tables, descent.PlanOptions{Memory: s.memory / 2, Moves: moves}, threads)
 	isAffordable := err == nil && s.inner.Cost.Flops <= flops/2
 	if isAffordable || err != nil && fault.CodeOf(err) != fault.OverBudget {
@@ -309,8 +309,8 @@ func (s *marginalSearch) offer(lower, upper float64) (isBetter bool) {
 	return true
 }
 
-// weigh returns bounds of ln of the weight of the assignment s.values, the sum of all terms in which the maximised indices have these
-// values. The bounds are equal if the sum is computed exactly (s.inner). If not, mini-buckets bound it (s.leaf).
+// weigh returns bounds of ln of the weight of the assignment s.values: the sum of all terms that have these values of the maximised
+// indices. The bounds are equal if the sum is computed exactly (s.inner). If not, mini-buckets bound it (s.leaf).
 func (s *marginalSearch) weigh() (lower, upper float64, err error) {
 	if s.inner != nil {
 		s.flopsLeft -= s.inner.Cost.Flops + leafWork*float64(len(s.tables.Terms().Tables))

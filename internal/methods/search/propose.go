@@ -89,6 +89,7 @@ func ProposeMap(ctx context.Context, j *proposal.Job, share float64, set []int) 
 				return nil, err
 			}
 			const runs = 1
+			// The mini-buckets that bound the search may take a quarter of the memory.
 			plan, entries, err := largestMiniBuckets(p.Hypergraph(), order, boundShare*cost.Flops, runs, memory/4)
 			if err != nil {
 				return nil, err

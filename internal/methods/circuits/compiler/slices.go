@@ -51,8 +51,8 @@ func newSliceTable(t *softTable, digestDrawer drawer) *sliceTable {
 // whole returns the number of the slice that is the whole table: the one in which all variables are open (−1).
 func (st *sliceTable) whole() int32 { return st.find(slices.Repeat([]int32{-1}, len(st.table.scope))) }
 
-// find returns the number of the slice in which the variables of the table's scope have these values, −1 for open ones. It computes a slice
-// that was not met before.
+// find returns the number of a slice of the table: the part of it at the given values of the variables of its scope, −1 for open variables.
+// It computes a slice that was not met before.
 func (st *sliceTable) find(values []int32) int32 {
 	code := int64(0) // digits a + 1, of which 0 stands for open
 	for i, a := range values {

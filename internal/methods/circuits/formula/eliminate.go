@@ -92,8 +92,9 @@ func (s *simplifier) eliminateVariable(y int, clausesOf map[Literal][]int) bool 
 	return true
 }
 
-// allResolvents returns the resolvents on y of each of the clauses zeros with each of the clauses ones, without those that always hold.
-// areFew is false if they are more than these clauses, or if one has more than longestResolvent literals; then the list is incomplete.
+// allResolvents returns the resolvents on y of each of the clauses zeros with each of the clauses ones. It leaves out resolvents that
+// always hold. areFew is false if there are more resolvents than clauses, or if one has more than longestResolvent literals; then the list
+// is incomplete.
 func (s *simplifier) allResolvents(zeros, ones []int, y int) (resolvents [][]Literal, areFew bool) {
 	for _, n := range zeros {
 		for _, m := range ones {

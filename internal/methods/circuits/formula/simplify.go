@@ -99,8 +99,8 @@ func newSimplifier(f *Formula, p *pace.Pace, work int64) *simplifier {
 	return &simplifier{f: f, prop: newPropagator(f), pace: p, workLimit: work, eliminated: make([]bool, len(f.Domains))}
 }
 
-// dropImplied returns r without the clauses that follow from the others, and sets its Work. It comes last, since these clauses help to find
-// everything else. work is what remains of workLimit.
+// dropImplied returns r without the clauses that follow from the remaining ones, and sets its Work. It comes last, since these clauses help
+// to find everything else. work is what remains of workLimit.
 func dropImplied(ctx context.Context, r *Reduced, p *pace.Pace, work, workLimit int64) (*Reduced, error) {
 	s := newSimplifier(r.Formula, p, work)
 	s.removeImplied()

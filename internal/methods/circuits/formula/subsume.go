@@ -98,7 +98,7 @@ func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 		return false
 	}
 
-	// Look through the clauses of the rarest literal for those that contain all of subset. Signatures rule out most of the others.
+	// Among the clauses that have the rarest literal, find the clauses that contain all of subset. Signatures rule out most of them quickly.
 	hasFound := false
 	for _, m := range o.clausesOf[subset[rarest]] {
 		s.prop.Work++

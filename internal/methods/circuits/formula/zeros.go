@@ -209,9 +209,9 @@ func (c *cover) separatingModes(cell []int32, modeLimit int) (modes []int, ok bo
 	return c.hittingSet(differ), true
 }
 
-// hittingSet returns modes that hit all given sets of modes: at least one of the modes is in each set. Bit k of a set stands for mode k. No
-// set may be empty. It chooses the mode that is in most of the sets not yet hit, until all are hit. Then it leaves out each mode without
-// which the others still hit all sets. c.work counts the sets that are looked at.
+// hittingSet returns modes (axes of a table) that hit all given sets of modes: each set has at least one of them. Bit k of a set stands for
+// mode k. No set may be empty. It chooses the mode that is in most of the sets not yet hit, until all are hit. Then it leaves out each mode
+// that is not needed to hit all sets. c.work counts the sets that are looked at.
 func (c *cover) hittingSet(sets []uint64) (modes []int) {
 	var chosen uint64 // set of modes
 	for !c.hitsAll(sets, chosen) {

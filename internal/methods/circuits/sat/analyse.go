@@ -125,8 +125,8 @@ func (s *Solver) isImplied(v int32) bool {
 	return true
 }
 
-// arrange swaps the last literal of the lemma, the asserted one, to the front, and the literal of the highest level among the others to the
-// second place, as Attach demands.
+// arrange orders the lemma, the clause to learn, as Attach demands. The last literal, which is the asserted one, comes first. Of all other
+// literals, that of the highest level comes second.
 func (s *Solver) arrange() {
 	last := len(s.lemma) - 1
 	s.lemma[0], s.lemma[last] = s.lemma[last], s.lemma[0]

@@ -114,8 +114,9 @@ func New(ctx context.Context, dims []int, functions []minibuckets.Costs, memory,
 }
 
 // buildPseudoTree sets the separators and children of all nodes, and the roots. A pseudo tree has the variables of each function on one way
-// from a root down. The separator of a variable are the variables above on which its tree depends: those of its functions and of its
-// children's separators that are eliminated later along s.order. Its parent is the one of them that is eliminated first.
+// from a root down. The separator of a variable v are the variables above v on which the tree of v depends: all variables of v's functions
+// and of its children's separators that are eliminated after v along s.order. The parent of v is the variable of its separator that is
+// eliminated first.
 func (s *Search) buildPseudoTree() {
 	n := len(s.dims)
 	position := make([]int, n) // in the order, from 1; 0: not in it
@@ -147,8 +148,8 @@ func (s *Search) buildPseudoTree() {
 	}
 }
 
-// addToSeparator finds the variable of scope that is eliminated first, and adds the others to its separator. It does nothing for an empty
-// scope. position has the variables' positions in the order of elimination.
+// addToSeparator finds the variable of scope that is eliminated first, and adds all other variables of scope to its separator. It does
+// nothing for an empty scope. position has the variables' positions in the order of elimination.
 func (s *Search) addToSeparator(scope, position []int) {
 	if len(scope) == 0 {
 		return

@@ -155,8 +155,8 @@ func newDecomposition(s *solver) *decomposition {
 	return p
 }
 
-// addVariable adds an open variable of the solver to the network of p, in which variables and values have new numbers. The live values are
-// numbered in ascending order, and their unary costs become a table.
+// addVariable adds an open variable of the solver to the network of p, whose variables and values have numbers of their own. The variable
+// gets the next number, and its live values are numbered in ascending order. Their unary costs become a table.
 func (p *decomposition) addVariable(s *solver, x int32) {
 	p.index[x] = len(p.variables)
 	live := slices.Clone(s.liveValues(x))

@@ -122,7 +122,7 @@ type perturbation struct {
 // begin starts a new change of the assignment.
 func (p *perturbation) begin() { p.changed, p.costChange = p.changed[:0], 0 }
 
-// setValue sets x to value a and queues its neighbours. costs are those of all values of x, given the others.
+// setValue sets x to value a and queues its neighbours. costs are the costs of all values of x, given the values of all other variables.
 func (p *perturbation) setValue(x int32, a int, costs []int64) {
 	p.changed = append(p.changed, formerValue{x, p.values[x]})
 	p.costChange += costs[a] - costs[p.values[x]]

@@ -131,8 +131,8 @@ func (s *propagator) assignInWides(v *variable) bool {
 	return true
 }
 
-// narrowWide replaces w, a function of more than two variables of which at most two are open. What remains of it under the values of its
-// assigned variables is a function of two variables, unary costs, or a constant that goes to the bound. It returns false on a conflict.
+// narrowWide replaces w, a function of more than two variables, when at most two of them are open. What remains of it under the values of
+// its assigned variables is a function of two variables, unary costs, or a constant that goes to the bound. It returns false on a conflict.
 func (s *propagator) narrowWide(w *wide) bool {
 	s.set(w.activeCell, 0) // no longer active
 

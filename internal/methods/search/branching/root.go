@@ -30,8 +30,8 @@ const (
 )
 
 // passMessages raises the bound at the root by message passing, in sweeps up and down the order of variables. Every variable takes the
-// least costs from its functions, gives the least one to the bound, and shares the others among the functions with variables that are
-// still to come. The bound never falls.
+// least costs from its functions and gives the least cost of its values to the bound. It divides what remains of its costs among the
+// functions with variables that come later in the sweep. The bound never falls.
 //
 // It returns true when the sweeps or the work have ended. It returns false if no assignment is better than the best one so far. A conflict
 // shows that, or a brief search of all nodes, which it tries each time that the work has doubled.

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// struckValue is value a of variable x, which was struck from the closure: its unary cost is above theta, or it costs more than theta in a
-// function with all values that are left of the function's other variables.
+// struckValue is value a of variable x, which was struck: its unary cost is above theta, or it costs more than theta in a function with all
+// values that are left of the function's other variables.
 type struckValue struct {
 	x, a   int32
 	reason int32 // the number of an arc from x, wideReason of a wide function, or ownCost
@@ -18,8 +18,8 @@ func wideReason(id int32) int32 { return -2 - id }
 // ownCost is the reason of a value that was struck for its unary cost.
 const ownCost = -1
 
-// virtual is the closure of the network's values under arc consistency, in which costs up to theta count as none. If the closure leaves a
-// variable without values, the strikes give a direction: moves of costs that raise the bound (virtual arc consistency: Cooper, de Givry,
+// virtual strikes values until the network is arc consistent, where costs up to theta count as 0. If this leaves a variable without values,
+// the strikes give a direction: moves of costs that raise the bound (virtual arc consistency: Cooper, de Givry,
 // Sanchez, Schiex, Zytnicki and Werner, Artificial Intelligence 2010).
 type virtual struct {
 	*propagator
@@ -314,9 +314,9 @@ func (v *virtual) addDemand(value, movedCell int, units int64) {
 }
 
 // demandFromPair moves the units of cost that the struck value d needs to it from the function of two variables that is the reason of its
-// strike (d.reason, an arc): with all values that were left of the other variable, d costs more than theta in it. So that no entry of the
-// function falls below 0, values b of its other variable must give it as many units: those that were struck before d and whose cost with d
-// is at most theta.
+// strike (d.reason, an arc). d was struck since it costs more than theta in that function with every value b of the other variable that was
+// left. So that no entry of the function falls below 0, other values b must give it as many units: the values b that were struck before d
+// and whose cost with d is at most theta.
 //
 // v.movesPerUnit[cell] is what a cell changes by for each unit that the bound rises. v.strikeNumber numbers the struck values in their
 // order, from 1; it is 0 for values that are not struck.

@@ -58,8 +58,8 @@ func (s *mover) visitTuples(
 	}
 }
 
-// cheapestTuple returns the least cost of a combination of live values of w, a function of more than two variables, in which the variable
-// at position i has value a, and the index of the combination in the table. The cost includes the unary costs of the other variables.
+// cheapestTuple looks through the combinations of live values of w, a function of more than two variables, that have value a at position i.
+// It returns the least cost of one, and its index in the table. The cost includes the unary costs of the other variables.
 func (s *mover) cheapestTuple(w *wide, i int, a int32) (leastCost int64, index int32) {
 	leastCost = infiniteCost
 	s.visitTuples(w, i, a, withUnary, func(_ []int32, tupleIndex int32, cost int64) {
