@@ -33,7 +33,8 @@ type sliceTable struct {
 // sliceBytes is the memory of a slice beside its class.
 const sliceBytes = 128
 
-// newSliceTable returns the slices of table t, none of which is met yet. It will draw their random digests from digestDrawer.
+// newSliceTable returns the list of the slices of table t that were met, none yet. A slice is a part of the table at fixed values of some
+// variables; digestDrawer draws its random digest.
 func newSliceTable(t *softTable, digestDrawer drawer) *sliceTable {
 	st := &sliceTable{
 		table: t, digestDrawer: digestDrawer, strides: make([]int32, len(t.scope)), number: map[int64]int32{}, classes: map[string]digest{},
@@ -93,9 +94,10 @@ func (st *sliceTable) computeSlice(values []int32) slice {
 	return result
 }
 
-// writeKey sets st.key to the key of a slice's class: the numbers of the open positions, 2 bytes each, and the entries divided by
-// result.factor. Open positions have value −1. first is the index of the first entry. It clears result.constant if a quotient is not 1. It
-// returns false if a quotient is too large or too small to have all digits.
+// writeKey sets st.key to the key of a slice, a part of the table at fixed values of some variables. Slices with the same key are one
+// class. The key is the numbers of the open positions, 2 bytes each, and the entries divided by result.factor. Open positions have value
+// −1. first is the index of the first entry. It clears result.constant if a quotient is not 1. It returns false if a quotient is too large
+// or too small to have all digits.
 func (st *sliceTable) writeKey(values []int32, first int32, result *slice) (isInRange bool) {
 	st.key = st.key[:0]
 	for i, a := range values {
@@ -106,9 +108,10 @@ func (st *sliceTable) writeKey(values []int32, first int32, result *slice) (isIn
 	return st.appendEntries(values, 0, first, result) || result.factor == 1 // entries divided by 1 keep all digits
 }
 
-// appendEntries appends to st.key the bits of the entries of a slice, divided by result.factor, for all values of its open positions from i
-// on. values has the values of the table's variables, −1 at open positions. offset is the index of the first of these entries. It clears
-// result.constant if a quotient is not 1, and returns false if one is too large or too small to have all digits.
+// appendEntries appends to st.key the bits of the entries of a slice, a part of the table at fixed values of some variables. The entries
+// are divided by result.factor, and are those of all values of the open positions from i on. values has the values of the table's
+// variables, −1 at open positions. offset is the index of the first of these entries. It clears result.constant if a quotient is not 1, and
+// returns false if one is too large or too small to have all digits.
 func (st *sliceTable) appendEntries(values []int32, i int, offset int32, result *slice) (isInRange bool) {
 	if i == len(values) {
 		x := st.table.values[offset] / result.factor

@@ -215,8 +215,8 @@ func (s *splitter) expandClause(k, v int32, others ...lit) {
 	}
 }
 
-// expandTable adds the slice of table t in this walk to the component, and to the component's key. It reaches the slice's open variables,
-// and counts the table for each of them.
+// expandTable adds the slice of table t, what the assignment leaves of it, to the component, and the slice's digest to the component's key.
+// It reaches the slice's open variables, and counts the table for each of them.
 func (s *splitter) expandTable(t int32) {
 	s.tableMark[t] = 0 // it is added once
 	s.links++

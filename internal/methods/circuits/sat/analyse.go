@@ -50,8 +50,9 @@ func (s *Solver) Analyse(stopsEarly bool) (isAsserting bool) {
 	return true
 }
 
-// addToClause adds a literal to the clause that is being resolved, unless its variable was met before or is a fact (level 0). A literal
-// of a lower level goes to s.lemma. It returns 1 if the literal is new and of the current level, and 0 otherwise.
+// addToClause adds a literal to the clause that is being resolved, unless its variable was met before or is a fact. The level of a literal
+// is the number of decisions under which it got its value, 0 for facts; the current level is the number of all decisions. A literal of a
+// lower level goes to s.lemma. addToClause returns 1 if the literal is new and of the current level, and 0 otherwise.
 func (s *Solver) addToClause(l Literal) int {
 	v := l.Variable()
 	if s.seen[v] || s.level[v] == 0 {
@@ -126,7 +127,7 @@ func (s *Solver) isImplied(v int32) bool {
 }
 
 // arrange orders the lemma, the clause to learn, as Attach demands. The last literal, which is the asserted one, comes first. Of all other
-// literals, that of the highest level comes second.
+// literals, that of the highest level, which got its value under the most decisions, comes second.
 func (s *Solver) arrange() {
 	last := len(s.lemma) - 1
 	s.lemma[0], s.lemma[last] = s.lemma[last], s.lemma[0]
