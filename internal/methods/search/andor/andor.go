@@ -98,8 +98,9 @@ func New(ctx context.Context, dims []int, functions []minibuckets.Costs, memory,
 	for _, f := range functions {
 		s.shape.Edges = append(s.shape.Edges, f.Scope)
 	}
-	moves := int64(float64(work) / moveShare)                                                // operations on the graph; a quarter is for a first order, half for better ones
-	_, isWithin, err := contractionorder.MinFillWithin(ctx, s.shape, math.MaxInt32, moves/4) // only whether a quarter is enough
+	// The work in operations on the graph: a quarter is for a first order, which only shows whether that is enough, half for better ones.
+	moves := int64(float64(work) / moveShare)
+	_, isWithin, err := contractionorder.MinFillWithin(ctx, s.shape, math.MaxInt32, moves/4)
 	if err != nil || !isWithin {
 		return nil, err
 	}
