@@ -60,10 +60,9 @@ const (
 )
 
 // newBuckets returns the buckets of eliminations along an order of the formula's variables: by variable, the factors that are multiplied
-// before it is summed out. They have no factors yet. It must be called before
-// clauses are learned: b.implied counts the implications of the formula itself, which come first in the solver's lists. The order goes from
-// the leaves of the tree decomposition to its middle. Decisions go the other way, so that the parts of an elimination that they do not
-// touch stay the same and enter the circuit once.
+// before it is summed out. They have no factors yet. It must be called before clauses are learned: b.implied counts the implications of the
+// formula itself, which come first in the solver's lists. The order goes from the leaves of the tree decomposition to its middle. Decisions
+// go the other way, so that the parts of an elimination that they do not touch stay the same and enter the circuit once.
 func newBuckets(r *residual, order []int) buckets {
 	n := len(r.problem.f.Domains)
 	b := buckets{
@@ -114,9 +113,9 @@ func (b *buckets) gather(c content) (ok bool) {
 	return true
 }
 
-// gatherPairs puts the formula's clauses of two literals about the Boolean variables vars into buckets, the factors of the variables that
-// are to be summed out, each clause once. The solver keeps a clause ¬l ∨ m as two implications: m is in Implies[l], and ¬l in Implies[¬m].
-// The first implied[l] literals of Implies[l] are of the formula, learned ones follow.
+// gatherPairs puts the formula's clauses of two literals about the Boolean variables vars into buckets, each clause once. A bucket is a
+// variable with the factors that are multiplied before it is summed out. The solver keeps a clause ¬l ∨ m as two implications: m is in
+// Implies[l], and ¬l in Implies[¬m]. The first implied[l] literals of Implies[l] are of the formula, learned ones follow.
 func (b *buckets) gatherPairs(vars []int32) {
 	r := b.residual
 	for _, v := range vars {

@@ -19,8 +19,8 @@ func wideReason(id int32) int32 { return -2 - id }
 const ownCost = -1
 
 // virtual strikes values until the network is arc consistent, where costs up to theta count as 0. If this leaves a variable without values,
-// the strikes give a direction: moves of costs that raise the bound (virtual arc consistency: Cooper, de Givry,
-// Sanchez, Schiex, Zytnicki and Werner, Artificial Intelligence 2010).
+// the strikes give a direction: moves of costs that raise the bound (virtual arc consistency: Cooper, de Givry, Sanchez, Schiex, Zytnicki
+// and Werner, Artificial Intelligence 2010).
 type virtual struct {
 	*propagator
 	theta         int64
@@ -59,8 +59,8 @@ func (s *solver) newVirtual() *virtual {
 // valueIndex returns the index of value a of x in strikeNumber and unitsNeeded.
 func (v *virtual) valueIndex(x, a int32) int { return v.firstValue[x] + int(a) }
 
-// strike strikes value a of x, and records the reason: the number of an arc, wideReason of a wide function, or ownCost. It
-// returns false if x has no value left.
+// strike strikes value a of x, and records the reason: the number of an arc, wideReason of a wide function, or ownCost. It returns false if
+// x has no value left.
 func (v *virtual) strike(x, a, reason int32) bool {
 	v.struckValues = append(v.struckValues, struckValue{x, a, reason})
 	v.strikeNumber[v.valueIndex(x, a)] = int32(len(v.struckValues))
