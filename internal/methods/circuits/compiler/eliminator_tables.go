@@ -168,9 +168,9 @@ func (t *tabulator) multiplyTables(table []float64, b *bucket) {
 	}
 }
 
-// messageOffsets returns the offsets of a message's entries: value x on an axis of a bucket's scope adds offsets[axis][x] to the index in
-// the message. part is the scope of the message: some of the bucket's variables, in the same order, the first one fastest. On the axes of
-// variables that are not in part all offsets are 0. The result is valid until the next call.
+// messageOffsets returns the offsets of the entries of a message, a table over the variables in part, by the axes of a table over scope:
+// value x on an axis adds offsets[axis][x] to the index in the message. part is some of the variables in scope, in the same order, the
+// first one fastest. On the axes of variables that are not in part all offsets are 0. The result is valid until the next call.
 func (t *tabulator) messageOffsets(scope, part []int32) [][]int32 {
 	offsets := t.offsets[:len(scope)]
 	stride := int32(1) // of the first variable of part that is left

@@ -56,7 +56,7 @@ func (s *splitter) whole() component {
 	for t, st := range s.residual.tables {
 		s.stack.tables = append(s.stack.tables, tableSlice{int32(t), st.whole()})
 	}
-	return component{to: s.stack.extent()}
+	return component{to: s.stack.extent()} // from is 0, the start of the stack
 }
 
 // begin begins a walk over component c. A walk has a number, the epoch, which is even: a mark of epoch states that a variable or a clause

@@ -134,8 +134,8 @@ func (g *rebuilding) functionalOf(roots []int) []bool {
 }
 
 // addClause adds a clause of the old formula in the new variables, unless it always holds, or an equal one was added before. A variable of
-// the old formula is a function of its root, so each literal becomes the set of the root's values at which it holds; g.valuesOf[x] has the
-// values that root x may still have. seen has the clauses so far by their bytes.
+// the old formula is a function of its root (another variable, or itself), so each literal becomes the set of the root's values at which it
+// holds; g.valuesOf[x] has the values that root x may still have. seen has the clauses so far by their bytes.
 func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
 	roots, allowed := g.satisfyingValues(c)
 	clause := []Literal{}
@@ -158,8 +158,8 @@ func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
 	}
 }
 
-// satisfyingValues returns the roots of the variables of a clause, in ascending order. allowed[x][a] reports whether value a of root x
-// makes a literal of the clause true.
+// satisfyingValues returns the roots of the variables of a clause, the variables that these are functions of, in ascending order.
+// allowed[x][a] reports whether value a of root x makes a literal of the clause true.
 func (g *rebuilding) satisfyingValues(c []Literal) (roots []int, allowed map[int][]bool) {
 	allowed = map[int][]bool{}
 	for _, l := range c {

@@ -67,9 +67,10 @@ func (s *Solver) addToClause(l Literal) int {
 	return 0
 }
 
-// resolve replaces the literal of variable v in the clause that is being resolved by the other literals of v's reason (addToClause). It
-// returns how many of them are new and of the current level. The mark of a learned clause is the number of levels of its literals: it falls
-// if the literals of the reason have fewer levels now. Marks of clauses of the formula are 0.
+// resolve replaces the literal of variable v in the clause that is being resolved by the other literals of v's reason, the clause that gave
+// v its value (addToClause). It returns how many of them are new and got their values since the last decision (current level). The mark of
+// a learned clause is the number of levels of its literals: it falls if the literals of the reason have fewer levels now. Marks of clauses
+// of the formula are 0.
 func (s *Solver) resolve(v int32) (onLevel int) {
 	r := s.reason[v]
 	if isLiteralReason(r) {

@@ -237,7 +237,7 @@ func (s *solver) fixOthers(isFree []bool) bool {
 	for x := range s.vars {
 		onlyValue[0] = int32(s.best[x])
 		isFixed := !isFree[x] && s.isOpen(int32(x)) && s.isLive(int32(x), onlyValue[0])
-		if isFixed && !s.apply(decision{x: int32(x), values: onlyValue}) {
+		if isFixed && !s.apply(decision{x: int32(x), values: onlyValue}) { // keeps this value alone
 			return false
 		}
 	}

@@ -271,12 +271,13 @@ func (s *solver) addFunctions(m *merged) {
 	s.weights = slices.Repeat([]int64{1}, s.networkPairs+s.networkWides+1) // the last one is for functions that the search makes
 }
 
-// makeBuffers makes the queues of propagation, and buffers for the largest domain.
+// makeBuffers makes the queues of propagation, s.values with a place for each variable, and buffers with a place for each value of a
+// variable: s.gains, s.losses, s.valueCosts and s.gaining.
 func (s *solver) makeBuffers() {
 	for _, q := range []*queue{&s.lostValues, &s.raisedCosts, &s.doubtfulSupport, &s.maybeEliminable} {
 		*q = newQueue(len(s.vars))
 	}
-	largest := 1
+	largest := 1 // domain
 	for _, d := range s.net.Domains {
 		largest = max(largest, d)
 	}
