@@ -54,7 +54,7 @@ const (
 // order of the network is cheap. It returns nil if the network has too little logic or weights below 0. For a joint marginal it proposes a
 // circuit only if no tree fits.
 //
-// A network that was asked about before, or will be again (Ask.Again), gets a circuit if there is one: compiling is paid once, while a
+// A network that was asked about before, or will be again (Ask.IsRepeated), gets a circuit if there is one: compiling is paid once, while a
 // tree has to be searched for all evidence.
 //
 // A network asked about for the first time gets a circuit by elimination, which takes no longer than searching a tree, or one by search.

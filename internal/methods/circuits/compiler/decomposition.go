@@ -243,9 +243,9 @@ func distinct(list []int) []int {
 	return slices.Compact(list)
 }
 
-// depths returns the depth of each variable in the tree of bags, whose root is the middle bag. The first bag of a variable is the one
-// nearest to the root that has it. The depth is 1 plus the number of bags above that bag; bags that are not the first bag of any variable
-// do not count. Variables in no bag have depth 0.
+// depths returns the depth of each variable in the tree of bags, whose root is the middle bag. The first bag of a variable is the bag
+// nearest to the root that has it. The depth of the variable is 1 plus the number of bags above its first bag. Of these, bags that are not
+// the first bag of any variable do not count. Variables in no bag have depth 0.
 func (d decomposition) depths() []int {
 	depth := make([]int, d.vars)
 	if len(d.bags) == 0 {

@@ -187,10 +187,10 @@ func (t *tabulator) messageOffsets(scope, part []int32) [][]int32 {
 	return offsets
 }
 
-// tableOffsets returns the offsets of a table of the formula: value x on an axis of a bucket's scope adds offsets[axis][x] to the index
-// in the table. On axes of variables that the table does not have, offsets are 0. base is the index by the values of the table's variables
-// that are assigned. The scope of the bucket is in ascending order, and has all open variables of the table. Value x of an axis is the
-// variable's x-th open value. The result is valid until the next call.
+// tableOffsets returns the offsets of a table of the formula by the axes of another table, over scope: value x on an axis adds
+// offsets[axis][x] to the index in the formula's table. On axes of variables that this does not have, offsets are 0. base is the index by
+// the values of its assigned variables. scope is in ascending order, and has all open variables of the formula's table. Value x of an axis
+// is the variable's x-th open value. The result is valid until the next call.
 func (t *tabulator) tableOffsets(scope []int32, st *sliceTable) (offsets [][]int32, base int32) {
 	offsets = t.offsets[:len(scope)]
 	for axis, j := range scope {

@@ -175,7 +175,7 @@ func (s *eliminator) eliminateVariable(x int32, neighbours *neighbourSet) bool {
 	}
 
 	s.recordElimination(el, functions)
-	switch neighbours.count {
+	switch neighbours.count { // with at most one, all is done
 	case 2:
 		return s.addPairFunction(v, neighbours, terms)
 	case 3:

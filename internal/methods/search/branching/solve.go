@@ -190,7 +190,7 @@ func (s *solver) largestCost() int64 {
 }
 
 // raiseRootBound raises the bound by message passing and, if that is worth it, by virtual arc consistency (raiseVirtually). A trial of
-// virtual arc consistency, which is taken back, finds the bound that it can reach, virtualBound. It is worth it if
+// virtual arc consistency, which is taken back, finds the bound that it can reach, virtualBound. Virtual arc consistency is worth it if
 //
 //	virtualBound − present bound > (upperBound − virtualBound) / virtualLead
 //
