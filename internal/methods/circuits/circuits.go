@@ -22,7 +22,7 @@ import (
 // Load implements contraction.Loader: it decodes the circuit, so that later calls find it. It ignores errors, which Fits reports.
 func (p *Circuit) Load(ctx context.Context) {
 	if p.Of != nil {
-		_, _ = p.Of.Circuit(ctx)
+		_, _ = p.Of.Circuit(ctx) // keeps what it has decoded
 	}
 }
 
@@ -74,7 +74,7 @@ func (p *Circuit) begin(ctx context.Context, instance *problem.Problem, want btn
 	if err != nil {
 		return evaluation{}, err
 	}
-	if need := 2 * c.PassBytes(); need > instance.Memory {
+	if need := 2 * c.PassBytes(); need > instance.Memory { // a pass up and one down
 		return evaluation{}, fault.New(fault.OverBudget, "%w: the passes over a circuit of %d edges take %d bytes, the budget is %d",
 			contraction.ErrMemory, c.Edges(), need, instance.Memory)
 	}
@@ -212,9 +212,9 @@ func (e evaluation) addJoint(value *btn.Value) error {
 const maxCompared = 256
 
 // findBest returns the most probable assignment. Maximum finds the terms near the largest one in float64, and computes them once more in
-// 192 bits. Terms that differ by no more than one rounding for each factor are a tie, of which it returns the smallest assignment in the
-// order of the variables. Value.Found is nil if all terms are 0. The error is unsupported if the network's variables do not determine the
-// circuit's auxiliary variables: then maxima of the circuit are not those of the network.
+// 192 bits. Terms that differ by no more than one rounding for each factor are tied. Of the assignments tied with the largest one, findBest
+// returns the smallest, comparing values in the order of the variables. Value.Found is nil if all terms are 0. The error is unsupported if
+// the network's variables do not determine the circuit's auxiliary variables: then maxima of the circuit are not those of the network.
 func (e evaluation) findBest() (btn.Value, error) {
 	value := e.newValue(1)
 	if !e.compiled.Functional {

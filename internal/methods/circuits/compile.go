@@ -78,8 +78,8 @@ func compilersFor(ctx context.Context, j *proposal.Job, net *btn.Network, work i
 type isWideSlot struct{ bytes int64 }
 
 // eliminate compiles a network along an elimination order. The error is errWide if no order has a circuit that fits. For the network
-// without evidence (j.Net) it is remembered whether that is so (isWideSlot), but not the circuit: if the answer is remembered and a
-// circuit fits, it is compiled again.
+// without evidence (j.Net) the job's facts remember whether that is so, under the key isWideSlot, but not the circuit: if the answer is
+// remembered and a circuit fits, it is compiled again.
 func eliminate(ctx context.Context, j *proposal.Job, net *btn.Network, o logic.Options) (compiled *circuit.Compiled, err error) {
 	hasWork := o.Work == 0 || o.Work >= policy.UnrolledFlops // enough to find out; 0: no limit
 	if net == j.Net && hasWork {

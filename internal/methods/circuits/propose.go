@@ -54,7 +54,7 @@ const (
 // order of the network is cheap. It returns nil if the network has too little logic or weights below 0. For a joint marginal it proposes a
 // circuit only if no tree fits.
 //
-// A network that was asked about before, or will be again (Ask.Again), gets a circuit if there is one: compiling is paid once, while a
+// A network that was asked about before, or will be again (Ask.IsRepeated), gets a circuit if there is one: compiling is paid once, while a
 // tree has to be searched for all evidence.
 //
 // A network asked about for the first time gets a circuit by elimination, which takes no longer than searching a tree, or one by search.
@@ -111,7 +111,7 @@ func stepsBeforeTree(j *proposal.Job, ask proposal.Ask) int64 {
 		steps = min(searchSteps(j, circuitShare*ask.Flops/policy.ExactRate), limit)
 	}
 	if ask.IsRepeated {
-		steps = searchSteps(j, recurringFlops)
+		steps = searchSteps(j, recurringFlops) // some five seconds, which further queries save
 	}
 	if steps < leastSteps {
 		return 0
@@ -172,7 +172,8 @@ func searchInProportion(
 }
 
 // stepsByTree returns the steps that a search for a circuit may take, in proportion to the price of the tree, or to the limit of such
-// prices if tree is nil. Method exact has no budget, so its search may take more, and at least triedWork (80 s) if the tree is expensive.
+// prices (ExactFlopLimit) if tree is nil. For method exact the tree is the only other way, so the search may take a larger share of the
+// price (searchShare), or at least triedWork (80 s) if the tree is expensive.
 func stepsByTree(j *proposal.Job, tree *btn.Assignment, isTreeExpensive bool) int64 {
 	treeFlops := proposal.ExactFlopLimit(j.Settings)
 	if tree != nil {
@@ -239,7 +240,8 @@ func propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 func proposeCircuit(ctx context.Context, j *proposal.Job) (*btn.Assignment, error) {
 	work := int64(j.Settings.Budget / policy.CircuitFlops)
 
-	// Under the first key the cache may have that a smaller search found no circuit. Then the second key is for the complete search.
+	// What the cache has under the key "circuit" may be that a smaller search found no circuit. Then a search with the complete budget is
+	// made, and remembered under the other key.
 	var planErr error
 	for _, settings := range []string{"circuit", "circuit whole"} {
 		plan, cacheState, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
@@ -254,7 +256,7 @@ func proposeCircuit(ctx context.Context, j *proposal.Job) (*btn.Assignment, erro
 		if err != nil { // the complete search has found none
 			break
 		}
-		// The plan has no estimates: it was remembered that a smaller search found no circuit.
+		// Here the plan has no estimates, which states that a smaller search found no circuit: try the second key.
 	}
 
 	// The circuit of the network under the evidence.
@@ -304,8 +306,9 @@ func assignModelCircuit(ctx context.Context, j *proposal.Job, work int64, final 
 
 // modelPlan returns the plan of the circuit of the model, and the state of the cache for it. If the plan is not in the cache, it compiles
 // the model with at most the given work. If no circuit is found, the error is errNoCircuit, which is not remembered. If final is set, it
-// returns a plan without estimates instead: this is remembered, so that no later query looks for a circuit.
+// returns a plan without estimates instead, which states that there is no circuit. It is remembered, so that no later query looks for one.
 func modelPlan(ctx context.Context, j *proposal.Job, work int64, final bool) (*btn.Plan, string, error) {
+	// The shape is empty: the plan depends on the network alone, whose digest is in the cache's key.
 	return j.Remember(ctx, "circuit", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		plan, err := compile(computing, j, j.Net, work)
 		if errors.Is(err, errNoCircuit) && final {
@@ -316,7 +319,8 @@ func modelPlan(ctx context.Context, j *proposal.Job, work int64, final bool) (*b
 }
 
 // assignConditionedCircuit assigns the circuit of the network under the query's evidence, remembered or compiled with at most the given
-// work. It returns nil if there is no evidence or if no circuit is found: assignPlan turns errNoCircuit into nil.
+// work. It returns nil if there is no evidence or if no circuit is found: assignPlan turns errNoCircuit into nil. Relearned states what was
+// made for this evidence alone.
 func assignConditionedCircuit(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment, error) {
 	if j.Evidence.IsEmpty() {
 		return nil, nil
@@ -349,7 +353,7 @@ func ProposeKnown(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.As
 // assignPlan returns the assignment of a circuit's plan, with its price. It returns nil if there is no circuit: err is errNoCircuit, or the
 // plan has no estimates. Other errors are passed on.
 func assignPlan(j *proposal.Job, plan *btn.Plan, cacheState string, err error) (*btn.Assignment, error) {
-	if errors.Is(err, errNoCircuit) {
+	if errors.Is(err, errNoCircuit) { // not remembered
 		j.NoteMiss()
 		return nil, nil
 	}
@@ -387,7 +391,7 @@ func proposeParametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*b
 
 // rivalSteps returns the price of an elimination of the simplified network under the query's evidence, in steps of a search: a step takes
 // the time of policy.StepCells entries of an elimination. The only error is that of a context that has ended. If the network cannot be
-// prepared for an elimination, or no order is found, it returns 0.
+// prepared for an elimination, or no order is found, it returns 0: then no search gets more work because of it.
 //
 // The work that a search may take is triedWork if only Z is wanted (isOnlyZ), else circuitShare of the budget. The result is at most twice
 // that work: larger prices make no difference.

@@ -54,7 +54,7 @@ func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want b
 	}
 	defer cancel()
 
-	searchCtx = pace.KeepGiveWay(searchCtx)
+	searchCtx = pace.KeepGiveWay(searchCtx) // the search gives way to other work as it would under ctx
 	if p.Map != nil {
 		return p.contractMarginal(ctx, searchCtx, prepared, instance)
 	}

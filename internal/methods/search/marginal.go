@@ -174,7 +174,7 @@ func (s *marginalSearch) makeLevels(plan *minibuckets.Plan) error {
 // planWeighing plans the sums that weigh one assignment: s.inner if they fit half of the memory and of flops, else the mini-buckets s.leaf,
 // which bound them. isMaximised tells for each index whether it is maximised and not summed.
 func (s *marginalSearch) planWeighing(isMaximised []bool, flops float64, threads int) (err error) {
-	moves := max(1, int64(leafShare*flops/policy.MoveFlops)) // of planning, each of which takes the time of MoveFlops flops
+	moves := max(1, int64(leafShare*flops/policy.MoveFlops)) // steps of planning: each takes the time of MoveFlops flops
 	s.inner, err = descent.NewInnerSum(s.ctx, s.tables, descent.PlanOptions{Memory: s.memory / 2, Moves: moves}, threads)
 	isAffordable := err == nil && s.inner.Cost.Flops <= flops/2
 	if isAffordable || err != nil && fault.CodeOf(err) != fault.OverBudget {
@@ -212,7 +212,7 @@ func (s *marginalSearch) run() (lnBound float64, err error) {
 			}
 			return 0, err
 		}
-		if wasWithoutBest && s.best != nil && s.inner != nil {
+		if wasWithoutBest && s.best != nil && s.inner != nil { // the first assignment, and weights are exact (inner)
 			if err := s.improve(); err != nil && s.ctx.Err() == nil { // at the end of the time there is an assignment already
 				return 0, err
 			}
@@ -241,10 +241,11 @@ func (s *marginalSearch) push(lnBound float64, last *choice) {
 	heap.Push(&s.open, openNode{lnBound, s.serial, last})
 }
 
-// dive completes the values of a node to an assignment: each further index takes the value of largest bound, and the other values become
-// open nodes. A node is a list of choices, from the last one back, of a value for each of the first levels. A value whose bound is at most
-// the cutoff becomes no node: closedBound covers it. dive ends early if all values of an index are at most the cutoff. A complete
-// assignment is weighed and offered as the best one. Bounds are of ln of weights.
+// dive completes a node to an assignment. A node has a value for the index of each of the first levels; n.last is the last of these
+// choices, and each choice leads to the one before it. Each further index takes the value of largest bound, and its other values become
+// open nodes. A value whose bound is at most the cutoff becomes no node: closedBound, a bound of all that is not searched, rises to its
+// bound. dive ends early if all values of an index are at most the cutoff. A complete assignment is weighed and offered as the best one.
+// Bounds are of ln of weights.
 func (s *marginalSearch) dive(n openNode) error {
 	for c := n.last; c != nil; c = c.previous {
 		s.values[s.levels[c.depth-1].index] = c.value
@@ -308,8 +309,8 @@ func (s *marginalSearch) offer(lower, upper float64) (isBetter bool) {
 	return true
 }
 
-// weigh returns bounds of ln of the weight of the assignment s.values, the sum of all terms in which the maximised indices have these
-// values. The bounds are equal if the sum is computed exactly (s.inner). If not, mini-buckets bound it (s.leaf).
+// weigh returns bounds of ln of the weight of the assignment s.values: the sum of all terms that have these values of the maximised
+// indices. The bounds are equal if the sum is computed exactly (s.inner). If not, mini-buckets bound it (s.leaf).
 func (s *marginalSearch) weigh() (lower, upper float64, err error) {
 	if s.inner != nil {
 		s.flopsLeft -= s.inner.Cost.Flops + leafWork*float64(len(s.tables.Terms().Tables))

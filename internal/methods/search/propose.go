@@ -35,7 +35,7 @@ func PilotSearch(ctx context.Context, j *proposal.Job, share float64, count int)
 	if err != nil || r.Values == nil && r.Proved {
 		return nil, err
 	}
-	return &Known{Found: weighResult(p, r, count), Start: r.Values, Flops: flopsSpent(r)}, ctx.Err() // of the query, not searchCtx
+	return &Known{Found: weighResult(p, r, count), Start: r.Values, Flops: flopsSpent(r)}, ctx.Err() // nil at the end of searchCtx alone
 }
 
 // searchSteps returns the number of steps of a search, entries of tables looked at, that take that many flops. It is at least 1.
@@ -88,7 +88,8 @@ func ProposeMap(ctx context.Context, j *proposal.Job, share float64, set []int) 
 			if err != nil {
 				return nil, err
 			}
-			const runs = 1
+			const runs = 1 // the mini-buckets are computed once in the search
+			// The mini-buckets that bound the search may take a quarter of the memory.
 			plan, entries, err := largestMiniBuckets(p.Hypergraph(), order, boundShare*cost.Flops, runs, memory/4)
 			if err != nil {
 				return nil, err

@@ -62,7 +62,7 @@ func NewBuilder(domains []int, limit int64) *Builder {
 		b.limit = math.MaxInt64
 	}
 	b.table = make([]int32, 2*firstNodes)
-	b.push(kindZero, 0)  // node Zero = 0. A slot with 0 is empty, so it is not in the hash table
+	b.push(kindZero, 0)  // node Zero, number 0: it is not put into the hash table, in which 0 marks an empty slot
 	b.Number(scaled.One) // node One
 	return b
 }

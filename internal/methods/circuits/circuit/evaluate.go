@@ -121,7 +121,8 @@ func (c *Circuit) checkWeights(w Weights) error {
 		return fmt.Errorf("%w: there are %d, the circuit has %d", ErrWeights, len(w), c.leaves())
 	}
 	for i, x := range w {
-		if !(x.Mant >= 0) || !x.IsFinite() || x.Exp > maxExponent || x.Exp < -maxExponent {
+		isNegativeOrNaN := !(x.Mant >= 0)
+		if isNegativeOrNaN || !x.IsFinite() || x.Exp > maxExponent || x.Exp < -maxExponent {
 			return fmt.Errorf("%w: number %d is %v·2^%d", ErrWeights, i, x.Mant, x.Exp)
 		}
 	}

@@ -72,7 +72,7 @@ func (b *Builder) numberNodes(look *pace.Pace, root Node, c *Circuit) (numberOf 
 
 	// Sums and products.
 	for n := One; n <= root; n++ {
-		if numberOf[n] == 0 && b.kinds[n] >= kindProduct {
+		if numberOf[n] == 0 && b.kinds[n] >= kindProduct { // 0 is what markReachable gave the nodes of the circuit
 			numberOf[n] = next
 			next++
 		}
@@ -130,7 +130,7 @@ func (b *Builder) pack(look *pace.Pace, root Node, numberOf []int32, c *Circuit)
 		c.products[i] = k == kindProduct
 	}
 	b.args, b.ends, b.kinds = nil, nil, nil
-	b.full = true
+	b.full = true // further calls of the builder fail
 	return true
 }
 

@@ -20,7 +20,7 @@ func (c *Circuit) Lift(ctx context.Context, domains []int, products [][]int32, f
 	}
 	l := lifting{
 		from:     c,
-		to:       &Circuit{domains: domains, offsets: offsets, numbers: c.numbers, root: -1},
+		to:       &Circuit{domains: domains, offsets: offsets, numbers: c.numbers, root: -1}, // −1: the circuit 0, until the root is set
 		numberOf: make([]int32, c.values()),
 	}
 	if c.root < 0 { // the circuit is 0, with the new variables as with the old ones

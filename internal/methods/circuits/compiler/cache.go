@@ -99,7 +99,7 @@ func (c *cache) dropBranch() {
 	c.entries = c.entries[:start]
 }
 
-// evict drops the half of the entries with the highest age: those that were not used for longest. Small components count as twice as old.
+// evict drops the older half of the entries: the entries that were not used for longest. Small components count as twice as old.
 // c.marks are numbers of entries at which open branches began: a mark moves to the number of kept entries before it.
 func (c *cache) evict() {
 	ages := make([]uint32, len(c.entries))
@@ -110,7 +110,7 @@ func (c *cache) evict() {
 	slices.Sort(sorted)
 	ageLimit := sorted[len(sorted)/2]
 
-	// Move the others together, and the marks of branches with them.
+	// Move the kept entries together, and the marks of branches with them.
 	kept, mark := 0, 0
 	for i := range c.entries {
 		for mark < len(c.marks) && c.marks[mark] == i {

@@ -109,6 +109,7 @@ func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error)
 
 	z, err := s.run(ctx)
 	s.trace.stopIfFull()
+	// p.factor is the product of the tables without variables and the weights of values that all assignments have.
 	return Result{
 		Z: z.number.Mul(f.Scale).Mul(p.factor), Root: z.node, Traced: s.trace.isWritten() && err == nil, Stats: s.stats,
 	}, err

@@ -81,9 +81,9 @@ func searchTree(ctx context.Context, h contractionorder.Hypergraph, cells float6
 	})
 }
 
-// eliminationOrder returns the indices of h in the order in which a contraction tree sums them out. An index is summed out by the first
-// merge that has all tensors with the index below it. Indices that one merge sums out are in ascending order. h.Edges are the scopes of the
-// tensors, the leaves of the tree. Merge k makes node t.Leaves + k.
+// eliminationOrder returns the indices of h in the order in which a contraction tree sums them out. The leaves of the tree are tensors with
+// the scopes h.Edges; merge k joins two nodes to node t.Leaves + k. An index is summed out by the first merge below which all tensors are
+// that have the index. If one merge sums out several indices, they are in ascending order.
 func eliminationOrder(h contractionorder.Hypergraph, t contractionorder.Tree) []int {
 	tensorCount := make([]int, len(h.Dims))               // by index: the number of tensors that have it
 	merged := make([]map[int]int, t.Leaves+len(t.Merges)) // by node of the tree and index: the number of tensors below the node that have it
@@ -243,9 +243,9 @@ func distinct(list []int) []int {
 	return slices.Compact(list)
 }
 
-// depths returns the depth of each variable in the tree of bags, whose root is the middle bag. The first bag of a variable is the one
-// nearest to the root that has it. The depth is 1 plus the number of bags above that bag; bags that are not the first bag of any variable
-// do not count. Variables in no bag have depth 0.
+// depths returns the depth of each variable in the tree of bags, whose root is the middle bag. The first bag of a variable is the bag
+// nearest to the root that has it. The depth of the variable is 1 plus the number of bags above its first bag. Of these, bags that are not
+// the first bag of any variable do not count. Variables in no bag have depth 0.
 func (d decomposition) depths() []int {
 	depth := make([]int, d.vars)
 	if len(d.bags) == 0 {
@@ -279,7 +279,7 @@ func (d decomposition) depths() []int {
 	return depth
 }
 
-// middle returns the centroid of the tree: the bag whose removal leaves parts of which the largest has the fewest bags.
+// middle returns the centroid of the tree: the bag for which the largest part that remains without it has the fewest bags.
 func (d decomposition) middle() int {
 	n := len(d.bags)
 	walk, parent := d.walk()

@@ -55,9 +55,11 @@ const denseNever = 1 << 21
 // Estimated: some 100 ns.
 const denseEdges = 8
 
-// newEliminator returns an eliminator of components along an order of the formula's variables. It must be made before clauses are learned.
-// cells limits the entries of all tables of a component that is eliminated, at any price. If it is 0, the limits are denseCells and
-// densePrice. If it is below 0, no component is eliminated.
+// newEliminator returns an eliminator of components along an order of the formula's variables. It must be made before clauses are learned,
+// since the buckets count the solver's implications, which must be those of the formula. A component is eliminated if all its tables
+// together have at most cells entries. If cells is 0, they may have denseCells entries, and a component with clauses is eliminated only if
+// its price, the ratio of the steps of the elimination to those of a look at it, is at most densePrice, and never while a circuit is
+// written. If cells is below 0, no component is eliminated.
 func newEliminator(r *residual, t *trace, b *budget, stats *Stats, order []int, cells int) *eliminator {
 	e := &eliminator{
 		residual: r, buckets: newBuckets(r, order), trace: t, budget: b, stats: stats, cells: denseCells, price: densePrice,

@@ -59,10 +59,10 @@ const (
 	denseScope  = 24 // variables of a clause or table, at most
 )
 
-// newBuckets returns buckets without a component, for eliminations along an order of the formula's variables. It must be called before
-// clauses are learned: b.implied counts the implications of the formula itself, which come first in the solver's lists. The order goes from
-// the leaves of the tree decomposition to its middle. Decisions go the other way, so that the parts of an elimination that they do not
-// touch stay the same and enter the circuit once.
+// newBuckets returns the buckets of eliminations along an order of the formula's variables: by variable, the factors that are multiplied
+// before it is summed out. They have no factors yet. It must be called before clauses are learned: b.implied counts the implications of the
+// formula itself, which come first in the solver's lists. The order goes from the leaves of the tree decomposition to its middle. Decisions
+// go the other way, so that the parts of an elimination that they do not touch stay the same and enter the circuit once.
 func newBuckets(r *residual, order []int) buckets {
 	n := len(r.problem.f.Domains)
 	b := buckets{
@@ -87,8 +87,9 @@ func (b *bucket) reset(number int32) {
 	b.incoming = 0
 }
 
-// gather puts the clauses and tables of a component into the buckets of its variables: each into the bucket of its variable that is summed
-// out first. ok is false if a variable has more than denseValues open values, or a clause or table has more than denseScope variables.
+// gather puts the clauses and tables of a component into buckets. A bucket is a variable with the factors that are multiplied before it is
+// summed out; a clause or table goes into the bucket of its variable that is summed out first. ok is false if a variable has more than
+// denseValues open values, or a clause or table has more than denseScope variables.
 func (b *buckets) gather(c content) (ok bool) {
 	if !b.gatherVariables(c.vars) {
 		return false
@@ -112,9 +113,9 @@ func (b *buckets) gather(c content) (ok bool) {
 	return true
 }
 
-// gatherPairs puts the formula's clauses of two literals about the Boolean variables vars into buckets, each clause once. The solver keeps
-// a clause ¬l ∨ m as two implications: m is in Implies[l], and ¬l in Implies[¬m]. The first implied[l] literals of Implies[l] are of the
-// formula, learned ones follow.
+// gatherPairs puts the formula's clauses of two literals about the Boolean variables vars into buckets, each clause once. A bucket is a
+// variable with the factors that are multiplied before it is summed out. The solver keeps a clause ¬l ∨ m as two implications: m is in
+// Implies[l], and ¬l in Implies[¬m]. The first implied[l] literals of Implies[l] are of the formula, learned ones follow.
 func (b *buckets) gatherPairs(vars []int32) {
 	r := b.residual
 	for _, v := range vars {
@@ -131,8 +132,8 @@ func (b *buckets) gatherPairs(vars []int32) {
 }
 
 // gatherVariables finds the variables of the formula that the Boolean variables vars encode. It numbers them in the order of elimination,
-// and gives each its open values and an empty bucket. ok is false if a variable has more than denseValues open values, or is not in the
-// order.
+// and gives each its open values and an empty bucket, a list of the factors to multiply before it is summed out. ok is false if a variable
+// has more than denseValues open values, or is not in the order.
 func (b *buckets) gatherVariables(vars []int32) (ok bool) {
 	b.vars, b.values, b.open = b.vars[:0], b.values[:0], b.open[:0]
 	last := int32(-1) // Boolean variables of one variable mostly follow each other
@@ -180,8 +181,8 @@ func (b *buckets) openValues(v int32) []int32 {
 	return b.open[start:len(b.open):len(b.open)]
 }
 
-// placeClause returns the bucket of a clause: that of the clause's open variable that is eliminated first. It adds the clause's open
-// variables to the scope of the bucket (placeScope, which takes them from b.scope).
+// placeClause returns the bucket of a clause: the list of factors of the clause's open variable that is eliminated first. It writes the
+// numbers of the clause's open variables to b.scope, which placeScope adds to the scope of the bucket.
 func (b *buckets) placeClause(c []lit) *bucket {
 	b.scope = b.scope[:0]
 	for _, l := range c {
@@ -192,8 +193,8 @@ func (b *buckets) placeClause(c []lit) *bucket {
 	return b.placeScope()
 }
 
-// placeTable returns the bucket of table t: that of the table's open variable that is eliminated first. It adds the table's open
-// variables to the scope of the bucket (placeScope, which takes them from b.scope).
+// placeTable returns the bucket of table t: the list of factors of the table's open variable that is eliminated first. It writes the
+// numbers of the table's open variables to b.scope, which placeScope adds to the scope of the bucket.
 func (b *buckets) placeTable(t int32) *bucket {
 	b.scope = b.scope[:0]
 	for _, v := range b.residual.tables[t].table.scope {
@@ -217,7 +218,7 @@ func (b *buckets) placeScope() *bucket {
 // factors, and 2 + extraSteps more: for the variable's weight and the sum, and for what the caller does with the entry.
 //
 // excess is 0 if all tables together have at most limit entries. If a single table has more, excess is log2(entries of the table / limit),
-// at least 1, and the count is incomplete. If only all tables together have more, it is 1.
+// at least 1, and the count is incomplete. If only all tables together have more, it is 1. b.logical tells whether any bucket has a clause.
 func (b *buckets) measure(limit float64, extraSteps int64) (excess float64) {
 	total := 0.0 // entries of all tables
 	b.steps, b.logical = 0, false
@@ -241,7 +242,7 @@ func (b *buckets) measure(limit float64, extraSteps int64) (excess float64) {
 		if len(current.scope) > 1 { // scope[0] is summed out here; the sum goes to the bucket of scope[1]
 			next := &b.list[current.scope[1]]
 			next.scope = append(next.scope, current.scope[1:]...)
-			next.incoming++
+			next.incoming++ // a message more to multiply by
 		}
 	}
 	if total > limit {

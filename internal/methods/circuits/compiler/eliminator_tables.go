@@ -74,8 +74,9 @@ func (t *tabulator) sumOut(i int) (m message, exponent int64, ok bool) {
 	return m, exponent, ok
 }
 
-// multiplyFactors returns the product of the factors of bucket i, a table over its scope, and the number of values of its variable. ok is
-// false if the numbers of the factors together may span more than denseRange powers of two.
+// multiplyFactors returns the product of all factors that have variable i and were not summed over before (bucket i): a table over the
+// bucket's scope, in which variable i changes fastest. It also returns the number of values of that variable. ok is false if the numbers of
+// the factors together may span more than denseRange powers of two.
 func (t *tabulator) multiplyFactors(i int) (table []float64, valueCount int, ok bool) {
 	b := &t.buckets.list[i]
 	size := 1
@@ -92,7 +93,7 @@ func (t *tabulator) multiplyFactors(i int) (table []float64, valueCount int, ok 
 		t.multiply(table, t.messageOffsets(b.scope, m.scope), 0, m.values, 1) // index 0 at values 0, and no divisor
 	}
 	for _, slice := range b.tables {
-		span += 2 * t.residual.tables[slice.table].span // once of the entry, once of its divisor
+		span += 2 * t.residual.tables[slice.table].span // once for the entry, once for its divisor, the factor of the slice
 	}
 	if span > denseRange {
 		return nil, 0, false
@@ -142,15 +143,16 @@ func (t *tabulator) ownWeights(i int) (weights []float64, span float64) {
 	return weights, math.Abs(math.Log2(low)) + math.Abs(math.Log2(high))
 }
 
-// numbers returns the product of those factors of a bucket that are numbers while a circuit is written: tables, clauses, which are 0 or 1,
-// and the factors of messages. The nodes of messages and leaves are not in it. It is a table over the bucket's scope, of the given size.
+// numbers returns the product of those factors of a bucket that are plain numbers when its sum is written to a circuit: tables, clauses,
+// which are 0 or 1, and the numbers by which entries of messages multiply their nodes (m.factors). Nodes of the circuit are not in it. It
+// is a table over the bucket's scope, of the given size.
 func (t *tabulator) numbers(b *bucket, size int) []float64 {
 	table := t.takeFloats(size)
 	for k := range table {
 		table[k] = 1
 	}
 	for _, m := range b.messages {
-		t.multiply(table, t.messageOffsets(b.scope, m.scope), 0, m.factors, 1)
+		t.multiply(table, t.messageOffsets(b.scope, m.scope), 0, m.factors, 1) // index 0 at values 0, and no divisor
 	}
 	t.multiplyTables(table, b)
 	t.excludeAll(table, b)
@@ -166,9 +168,9 @@ func (t *tabulator) multiplyTables(table []float64, b *bucket) {
 	}
 }
 
-// messageOffsets returns the offsets of a message's entries: value x on an axis of a bucket's scope adds offsets[axis][x] to the index in
-// the message. part is the scope of the message: some of the bucket's variables, in the same order, the first one fastest. On the axes of
-// variables that are not in part all offsets are 0. The result is valid until the next call.
+// messageOffsets returns the offsets of the entries of a message, a table over the variables in part, by the axes of a table over scope:
+// value x on an axis adds offsets[axis][x] to the index in the message. part is some of the variables in scope, in the same order, the
+// first one fastest. On the axes of variables that are not in part all offsets are 0. The result is valid until the next call.
 func (t *tabulator) messageOffsets(scope, part []int32) [][]int32 {
 	offsets := t.offsets[:len(scope)]
 	stride := int32(1) // of the first variable of part that is left
@@ -185,10 +187,10 @@ func (t *tabulator) messageOffsets(scope, part []int32) [][]int32 {
 	return offsets
 }
 
-// tableOffsets returns the offsets of a table of the formula: value x on an axis of a bucket's scope adds offsets[axis][x] to the index
-// in the table. On axes of variables that the table does not have, offsets are 0. base is the index by the values of the table's variables
-// that are assigned. The scope of the bucket is in ascending order, and has all open variables of the table. Value x of an axis is the
-// variable's x-th open value. The result is valid until the next call.
+// tableOffsets returns the offsets of a table of the formula by the axes of another table, over scope: value x on an axis adds
+// offsets[axis][x] to the index in the formula's table. On axes of variables that this does not have, offsets are 0. base is the index by
+// the values of its assigned variables. scope is in ascending order, and has all open variables of the formula's table. Value x of an axis
+// is the variable's x-th open value. The result is valid until the next call.
 func (t *tabulator) tableOffsets(scope []int32, st *sliceTable) (offsets [][]int32, base int32) {
 	offsets = t.offsets[:len(scope)]
 	for axis, j := range scope {
@@ -243,8 +245,8 @@ func (t *tabulator) excludeAll(table []float64, b *bucket) {
 	}
 }
 
-// exclude sets those entries of a table over a bucket's scope to 0 at which all literals of clause c are false. On an axis without literals
-// all values are such. The scope is in ascending order.
+// exclude sets those entries of a table, whose axes are the variables of scope, to 0 at which all literals of clause c are false. An axis
+// whose variable is in no literal can have any value. The scope is in ascending order. The clause is not satisfied by the assignment.
 func (t *tabulator) exclude(table []float64, scope []int32, c []lit) {
 	// By axis: the set of values that make all literals about its variable false. Bit x stands for the x-th open value.
 	var buffer [denseAxes]uint64
@@ -254,7 +256,7 @@ func (t *tabulator) exclude(table []float64, scope []int32, c []lit) {
 	}
 	p := t.residual.problem
 	for _, l := range c {
-		if t.residual.value[l] != 0 { // false under the assignment
+		if t.residual.value[l] != 0 { // false under the assignment: it satisfies the clause nowhere
 			continue
 		}
 		v := p.formulaVariable[l.Variable()]

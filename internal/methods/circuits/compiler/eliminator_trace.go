@@ -14,9 +14,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// traceOut writes the sums over variable i as nodes of the circuit. Entry k of the variable's message m is a number times a node,
-// m.factors[k]·m.nodes[k]. A power of two is taken out of all factors of m and multiplied to whole.node, the node of the whole sum. If m
-// has no variables, its only entry is multiplied to whole.node, too. ok is false if the factors span too many powers of two.
+// traceOut writes the sums over variable i as nodes of the circuit. The sums are the entries of a table, the message m to the variables
+// that are summed out later. Entry k is a number times a node, m.factors[k]·m.nodes[k]. A power of two is taken out of all factors of m and
+// multiplied to whole.node, the node of the whole sum. If m has no variables, its only entry is multiplied to whole.node, too. ok is false
+// if the factors span too many powers of two.
 func (e *eliminator) traceOut(i int, m *message, whole *amount) (ok bool) {
 	e.writeSums(i, m)
 	exponent, ok := m.normaliseFactors()
@@ -33,7 +34,9 @@ func (e *eliminator) traceOut(i int, m *message, whole *amount) (ok bool) {
 	return true
 }
 
-// writeSums writes a sum over variable i for each entry of its message m as a node of the circuit, m.nodes, which has the factor m.factors.
+// writeSums writes the sum over variable i for each entry k of its message m to the circuit: entry k is m.factors[k] times the node
+// m.nodes[k]. Those factors of the bucket that are plain numbers (tables, clauses) were multiplied to numbers, which has a row for each
+// entry and a column for each value of the variable.
 func (e *eliminator) writeSums(i int, m *message) {
 	values := len(e.buckets.values[i])
 	numbers := e.tables.numbers(&e.buckets.list[i], len(m.values)*values)

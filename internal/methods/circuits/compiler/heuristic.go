@@ -17,9 +17,9 @@ type heuristic struct {
 	stats *Stats // it counts the decisions
 }
 
-// newHeuristic returns the heuristic that chooses decisions in the components of splitter s. guide has the share of each variable of the
-// formula in its score that the tree decomposition gives. The clauses, those of two literals and more, give the literals their first
-// activities, as conflicts do later.
+// newHeuristic returns the heuristic that chooses decisions in the components of splitter s. guide has, for each variable of the formula,
+// what the tree decomposition adds to its score. The clauses, those of two literals and more, give the literals their first activities, as
+// conflicts do later.
 func newHeuristic(s *splitter, clauses [][]lit, guide []float64, stats *Stats) *heuristic {
 	p := s.residual.problem
 	h := &heuristic{
@@ -104,8 +104,8 @@ func (h *heuristic) score(v int32) float64 {
 	return float64(h.clauses[v]+h.tables[v]) + activityWeight*(h.activity[2*v]+h.activity[2*v+1])
 }
 
-// sumValues computes, for each variable of the formula with many values, half the number of its open values among the Boolean variables
-// vars, and the sum of their scores.
+// sumValues computes, for each variable of the formula that has more than two values, two numbers over its open values among the Boolean
+// variables vars: half of their number (halves), and the sum of their scores (sums). decide divides the sum by the square of the half.
 func (h *heuristic) sumValues(vars []int32) {
 	for _, v := range vars {
 		if owner := h.problem.formulaVariable[v]; h.problem.isOneOfMany[v] {

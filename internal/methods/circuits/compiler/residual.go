@@ -23,8 +23,9 @@ type residual struct {
 
 // newResidual returns the residual formula with the given clauses, of two literals and more, and the tables of p. The facts are assigned at
 // the root. The residual formula's own list has only clauses of three literals and more: the solver keeps those of two as implications.
-func newResidual(p *problem, facts []lit, clauses [][]lit, numbers drawer) *residual {
-	solver := sat.New(p.firstBoolean)
+// digestDrawer draws the random digests of the slices of tables.
+func newResidual(p *problem, facts []lit, clauses [][]lit, digestDrawer drawer) *residual {
+	solver := sat.New(p.firstBoolean) // exactly one of a variable's Boolean variables is true, if it has several
 	r := &residual{problem: p, solver: solver, value: solver.Value}
 	for _, l := range facts {
 		if r.value[l] == 0 {
@@ -45,7 +46,7 @@ func newResidual(p *problem, facts []lit, clauses [][]lit, numbers drawer) *resi
 
 	longestScope := 0
 	for i := range p.tables {
-		r.tables = append(r.tables, newSliceTable(&p.tables[i], numbers))
+		r.tables = append(r.tables, newSliceTable(&p.tables[i], digestDrawer))
 		longestScope = max(longestScope, len(p.tables[i].scope))
 	}
 	r.scope = make([]int32, longestScope)

@@ -22,15 +22,15 @@ func prepare(ctx context.Context, p *problem, o Options) (s *search, isPossible 
 	}
 	clauses := clausesAtRoot(satisfier, p.clauses)
 
-	// The residual formula and a tree decomposition of it.
-	numbers := newDrawer(p, clauses)
-	r := newResidual(p, satisfier.Trail, clauses, numbers)
+	// The residual formula and a tree decomposition of it. digestDrawer draws random numbers by which the cache knows components.
+	digestDrawer := newDrawer(p, clauses)
+	r := newResidual(p, satisfier.Trail, clauses, digestDrawer)
 	tree, steps, err := bestDecomposition(ctx, r.hypergraph(clauses), o.Work)
 	if err != nil {
 		return nil, false, err
 	}
 	r.solver.Work += satisfier.Work + steps
-	return newSearch(r, clauses, tree, numbers, o), true, nil
+	return newSearch(r, clauses, tree, digestDrawer, o), true, nil
 }
 
 // probeRootWork bounds the steps of trying literals at the root: half a second.

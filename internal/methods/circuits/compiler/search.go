@@ -30,10 +30,12 @@ type search struct {
 
 // newSearch returns a search over the residual formula r, what the facts at the root leave of it. Its decisions follow a tree
 // decomposition. The clauses are those of two literals and more.
-func newSearch(r *residual, clauses [][]lit, tree decomposition, numbers drawer, o Options) *search {
-	// A third of the memory is for the cache, an eighth for learned clauses.
+func newSearch(r *residual, clauses [][]lit, tree decomposition, digestDrawer drawer, o Options) *search {
+	// A third of the memory is for the cache, an eighth for learned clauses. tree.guide is what the decomposition adds to the scores of
+	// variables, and tree.inward the order of eliminations, from the leaves of the tree to its middle.
 	s := &search{
-		solver: r.solver, residual: r, splitter: newSplitter(r, clauses, numbers), cache: newCache(o.Memory / 3), trace: newTrace(r.problem, o),
+		solver: r.solver, residual: r, splitter: newSplitter(r, clauses, digestDrawer), cache: newCache(o.Memory / 3),
+		trace: newTrace(r.problem, o),
 		stats: Stats{Clauses: len(r.clauses), Variables: r.openVariables(), Width: tree.width},
 	}
 	s.solver.LearnedBytesLimit = o.Memory / 8

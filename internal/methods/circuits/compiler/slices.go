@@ -19,24 +19,25 @@ type slice struct {
 
 // sliceTable finds the slices of one table. Slices are numbered as they are met; number 0 is the whole table.
 type sliceTable struct {
-	table   *softTable
-	numbers drawer
-	strides []int32         // of values, by position in the scope
-	number  map[int64]int32 // by code: the values in the radix of one more than the dimension, which stands for open
-	met     []slice
-	classes map[string]digest // by key of the class (writeKey)
-	key     []byte            // scratch of writeKey
-	size    int64             // bytes of all of it, roughly
-	span    float64           // log2 of the largest entry by the smallest, both counted from 1
+	table        *softTable
+	digestDrawer drawer
+	strides      []int32         // of values, by position in the scope
+	number       map[int64]int32 // by code: the values in the radix of one more than the dimension, which stands for open
+	met          []slice
+	classes      map[string]digest // by key of the class (writeKey)
+	key          []byte            // scratch of writeKey
+	size         int64             // bytes of all of it, roughly
+	span         float64           // log2 of the largest entry by the smallest, both counted from 1
 }
 
 // sliceBytes is the memory of a slice beside its class.
 const sliceBytes = 128
 
-// newSliceTable returns the slices of table t, none of which is met yet. Digests are drawn from numbers.
-func newSliceTable(t *softTable, numbers drawer) *sliceTable {
+// newSliceTable returns the list of the slices of table t that were met, none yet. A slice is a part of the table at fixed values of some
+// variables; digestDrawer draws its random digest.
+func newSliceTable(t *softTable, digestDrawer drawer) *sliceTable {
 	st := &sliceTable{
-		table: t, numbers: numbers, strides: make([]int32, len(t.scope)), number: map[int64]int32{}, classes: map[string]digest{},
+		table: t, digestDrawer: digestDrawer, strides: make([]int32, len(t.scope)), number: map[int64]int32{}, classes: map[string]digest{},
 	}
 	// The powers of two that entries and their quotients span at most. All entries are positive.
 	st.span = math.Abs(math.Log2(slices.Max(t.values))) + math.Abs(math.Log2(slices.Min(t.values)))
@@ -51,8 +52,8 @@ func newSliceTable(t *softTable, numbers drawer) *sliceTable {
 // whole returns the number of the slice that is the whole table: the one in which all variables are open (−1).
 func (st *sliceTable) whole() int32 { return st.find(slices.Repeat([]int32{-1}, len(st.table.scope))) }
 
-// find returns the number of the slice in which the variables of the table's scope have these values, −1 for open ones. It computes a slice
-// that was not met before.
+// find returns the number of a slice of the table: the part of it at the given values of the variables of its scope, −1 for open variables.
+// It computes a slice that was not met before.
 func (st *sliceTable) find(values []int32) int32 {
 	code := int64(0) // digits a + 1, of which 0 stands for open
 	for i, a := range values {
@@ -85,7 +86,7 @@ func (st *sliceTable) computeSlice(values []int32) slice {
 
 	class, ok := st.classes[string(st.key)]
 	if !ok {
-		class = st.numbers.draw()
+		class = st.digestDrawer.draw()
 		st.classes[string(st.key)] = class
 	}
 	st.size += int64(len(st.key)) + sliceBytes
@@ -93,9 +94,10 @@ func (st *sliceTable) computeSlice(values []int32) slice {
 	return result
 }
 
-// writeKey sets st.key to the key of a slice's class: the numbers of the open positions, 2 bytes each, and the entries divided by
-// result.factor. Open positions have value −1. first is the index of the first entry. It clears result.constant if a quotient is not 1. It
-// returns false if a quotient is too large or too small to have all digits.
+// writeKey sets st.key to the key of a slice, a part of the table at fixed values of some variables. Slices with the same key are one
+// class. The key is the numbers of the open positions, 2 bytes each, and the entries divided by result.factor. Open positions have value
+// −1. first is the index of the first entry. It clears result.constant if a quotient is not 1. It returns false if a quotient is too large
+// or too small to have all digits.
 func (st *sliceTable) writeKey(values []int32, first int32, result *slice) (isInRange bool) {
 	st.key = st.key[:0]
 	for i, a := range values {
@@ -106,9 +108,10 @@ func (st *sliceTable) writeKey(values []int32, first int32, result *slice) (isIn
 	return st.appendEntries(values, 0, first, result) || result.factor == 1 // entries divided by 1 keep all digits
 }
 
-// appendEntries appends to st.key the bits of the entries of a slice, divided by result.factor, for all values of its open positions from i
-// on. offset is the index of the first of these entries. It clears result.constant if a quotient is not 1, and returns false if one is too
-// large or too small to have all digits.
+// appendEntries appends to st.key the bits of the entries of a slice, a part of the table at fixed values of some variables. The entries
+// are divided by result.factor, and are those of all values of the open positions from i on. values has the values of the table's
+// variables, −1 at open positions. offset is the index of the first of these entries. It clears result.constant if a quotient is not 1, and
+// returns false if one is too large or too small to have all digits.
 func (st *sliceTable) appendEntries(values []int32, i int, offset int32, result *slice) (isInRange bool) {
 	if i == len(values) {
 		x := st.table.values[offset] / result.factor

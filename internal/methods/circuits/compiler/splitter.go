@@ -32,15 +32,15 @@ type splitter struct {
 // newSplitter returns a splitter of components of the residual formula r, whose stack of components is empty. clauses are those of two
 // literals and more; r.clauses has only those of three and more. Each variable and each clause of r.clauses gets a random digest, from
 // which keys of components are made.
-func newSplitter(r *residual, clauses [][]lit, numbers drawer) *splitter {
+func newSplitter(r *residual, clauses [][]lit, digestDrawer drawer) *splitter {
 	n := r.problem.booleans()
 	s := &splitter{
 		residual: r, graph: newGraph(r.problem, clauses), clauses: make([]int32, n), tables: make([]int32, n),
 		varMark: make([]uint32, n), clauseMark: make([]uint32, len(r.clauses)),
 		tableMark: make([]uint32, len(r.tables)), sliceNumber: make([]int32, len(r.tables)),
 	}
-	s.clauseDigest = numbers.drawAll(len(r.clauses))
-	s.varDigest = numbers.drawAll(n)
+	s.clauseDigest = digestDrawer.drawAll(len(r.clauses))
+	s.varDigest = digestDrawer.drawAll(n)
 	return s
 }
 
@@ -56,7 +56,7 @@ func (s *splitter) whole() component {
 	for t, st := range s.residual.tables {
 		s.stack.tables = append(s.stack.tables, tableSlice{int32(t), st.whole()})
 	}
-	return component{to: s.stack.extent()}
+	return component{to: s.stack.extent()} // from is 0, the start of the stack
 }
 
 // begin begins a walk over component c. A walk has a number, the epoch, which is even: a mark of epoch states that a variable or a clause
@@ -77,7 +77,7 @@ func (s *splitter) begin(c component) (assigned []lit) {
 		switch s.residual.value[positive(v)] {
 		case 0:
 			s.varMark[v] = s.epoch
-			s.clauses[v], s.tables[v] = 0, 0
+			s.clauses[v], s.tables[v] = 0, 0 // the walk counts the clauses and tables of v
 		case 1:
 			s.assigned = append(s.assigned, positive(v))
 		default:
@@ -215,8 +215,8 @@ func (s *splitter) expandClause(k, v int32, others ...lit) {
 	}
 }
 
-// expandTable adds the slice of table t in this walk to the component, and to the component's key. It reaches the slice's open variables,
-// and counts the table for each of them.
+// expandTable adds the slice of table t, what the assignment leaves of it, to the component, and the slice's digest to the component's key.
+// It reaches the slice's open variables, and counts the table for each of them.
 func (s *splitter) expandTable(t int32) {
 	s.tableMark[t] = 0 // it is added once
 	s.links++

@@ -36,8 +36,8 @@ type exclusion struct {
 }
 
 // exclusions returns what values of variables exclude, for variables of more than two values. A clause of two negative literals, x ≠ a or
-// y ≠ b, states that x = a excludes y = b, and the other way round. excluded[e] has the literals y ≠ b for all b that the value of e
-// excludes. list has the keys of excluded in the order of the clauses.
+// y ≠ b, states that x = a excludes y = b, and the other way round. A key e is a value x = a and a variable y: excluded[e] has the literals
+// y ≠ b for all b that x = a excludes. list has the keys of excluded in the order of the clauses.
 func exclusions(p *problem, clauses [][]lit) (list []exclusion, excluded map[exclusion][]lit) {
 	excluded = map[exclusion][]lit{}
 	for _, c := range clauses {

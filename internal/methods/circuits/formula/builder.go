@@ -26,7 +26,8 @@ type builder struct {
 	factorName string // of the factor that is being added, for errors; "" if there is none
 }
 
-// newBuilder returns the builder of a formula whose first variables are links with these domains. The formula may take memory bytes.
+// newBuilder returns the builder of a formula whose first variables, which stand for variables of a network (links), have these domains.
+// The formula may take memory bytes.
 func newBuilder(ctx context.Context, domains []int, memory int64) *builder {
 	b := &builder{bytesLeft: memory, pace: pace.New(ctx)}
 	b.f = Formula{Links: len(domains), Scale: scaled.One, offsets: []int32{0}, Functional: []bool{}}
@@ -36,8 +37,8 @@ func newBuilder(ctx context.Context, domains []int, memory int64) *builder {
 	return b
 }
 
-// addAuxiliary adds an auxiliary variable with d values and returns its number. isFunctional reports whether the links determine its value
-// (Formula.Functional).
+// addAuxiliary adds an auxiliary variable with d values and returns its number. isFunctional reports whether the variables of the network
+// (links) determine its value (Formula.Functional).
 func (b *builder) addAuxiliary(d int, isFunctional bool) int {
 	b.f.Functional = append(b.f.Functional, isFunctional)
 	return b.addVariable(d)

@@ -71,8 +71,8 @@ func (b *builder) addSymmetric(f factor, dims []int, levels countspace.Levels, t
 	b.addLegVectors(f.scope, c, termVariable, terms)
 }
 
-// needsNegatives reports whether a number below 0 matters: a vector of a leg has one (or Alpha is one), or a term has a value below 0 at a
-// count vector that the legs can have. It also returns true if there is no memory to find out.
+// needsNegatives reports whether a number below 0 matters: a vector of a leg has one, the Alpha of a term is below 0, or a term has a value
+// below 0 at a count vector that the legs can have. It also returns true if there is no memory to find out.
 func (c *counter) needsNegatives(b *builder, terms []tensor.SymmetryRankOne) bool {
 	if slices.ContainsFunc(terms, func(t tensor.SymmetryRankOne) bool {
 		return tensor.Signed(&tensor.SymmetryCP{Terms: []tensor.SymmetryRankOne{{Alpha: t.Alpha, R: t.R}}})
@@ -217,7 +217,7 @@ func (c *counter) classesOfValues(layer []int) map[int]int {
 // left out: a class variable where there is only one class, and a leg of one value. It returns the variable after the last leg, or −1 if
 // there is only one class after it, or after an error.
 func (b *builder) addCounters(scope []int, c *counter) (lastCounter int) {
-	const isFunctional = true // the links determine the counts
+	const isFunctional = true // the variables of the legs determine the counts
 	classBefore := -1         // the variable of the class before leg k; −1 if there is only one class
 	for k, transitions := range c.transitions {
 		classAfter := -1 // the variable of the class after it
@@ -250,9 +250,10 @@ func (b *builder) addCounters(scope []int, c *counter) (lastCounter int) {
 	return classBefore
 }
 
-// addCountValues adds the values α_i S^(i) of the symmetric part as a table over the class after the last leg and the number i of the
-// term. lastCounter is the variable of the class, or −1 if there is only one class. termVariable is that of the number, or −1 if there is
-// only one term. All count vectors of a class have the same values: those of c.finalCounts, one vector of each class.
+// addCountValues adds the factors α_i S^(i) of a symmetric tensor Σ_i α_i S^(i) ∘ R^(i), where S^(i) depends only on how many legs have
+// each level (the count vector). Count vectors with the same values form a class; c.finalCounts has one vector of each class after the last
+// leg. The values become a table over the class and the number i of the term. lastCounter is the variable of the class, or −1 if there is
+// only one class. termVariable is the variable of the number i, or −1 if there is only one term.
 func (b *builder) addCountValues(c *counter, lastCounter, termVariable int, terms []tensor.SymmetryRankOne) {
 	var scope, dims []int
 	if lastCounter >= 0 {
@@ -267,15 +268,15 @@ func (b *builder) addCountValues(c *counter, lastCounter, termVariable int, term
 			values = append(values, scaled.FromFloat(t.Alpha).Mul(c.values[i].At(counts)))
 		}
 	}
-	if len(scope) == 0 {
+	if len(scope) == 0 { // one class and one term: a single number
 		b.multiplyScale(values[0])
 		return
 	}
 	b.addNumbers(scope, dims, values)
 }
 
-// addLegVectors adds the vectors of each leg as a table over the number of the term and the leg. termVariable is the variable of that
-// number, −1 if there is only one term.
+// addLegVectors adds the vectors R of each leg of a symmetric tensor Σ_i α_i S^(i) ∘ R^(i) as a table over the number i of the term and the
+// leg. termVariable is the variable of that number, −1 if there is only one term.
 func (b *builder) addLegVectors(scope []int, c *counter, termVariable int, terms []tensor.SymmetryRankOne) {
 	for k, v := range scope {
 		var data []float64

@@ -166,8 +166,8 @@ func areExclusive(v, w []float64) bool {
 }
 
 // addIfParity adds a tensor of two terms as a parity, if it is one, and reports whether it is. In a parity one term, the plain one, has no
-// number below 0. The other one equals it but for a sign, which each variable with a value that flips changes (p.Flips). So the sum is 2
-// times the plain term or 0: not 0 if the number of variables with such a value is odd if p.Odd is set, else if it is even.
+// number below 0. The other term is ± the plain one: each variable whose value is one that flips (p.Flips) changes the sign. So the sum is
+// 2 times the plain term or 0. It is not 0 where the number of variables with such a value is even or, if p.Odd is set, odd.
 func (b *builder) addIfParity(c terms) bool {
 	p, ok := unsigned.NewParity(c.weights, c.vectors)
 	if !ok {

@@ -39,8 +39,8 @@ func (s *simplifier) eliminate() bool {
 	return hasChanged
 }
 
-// isCandidate reports whether the auxiliary variable y may be summed out by resolution: the links determine its value, it is in no table,
-// and it has two values, of which none is known to hold.
+// isCandidate reports whether the auxiliary variable y may be summed out by resolution: the network's variables determine its value, it is
+// in no table, and it has two values, of which none is known to hold.
 func (s *simplifier) isCandidate(y int, inTable []bool) bool {
 	isFunctional := s.f.Functional[y-s.f.Links] // auxiliary variables follow the links
 	return isFunctional && !inTable[y] && s.f.Domains[y] == 2 && s.prop.value(s.f.Literal(y, 0)) == 0
@@ -63,9 +63,9 @@ func (s *simplifier) listClause(clausesOf map[Literal][]int, n int, c []Literal)
 //
 //	Σ_y F(y, x) = F(0, x) + F(1, x) = [some y satisfies all c] = Π of all resolvents on y
 //
-// The second equation needs that for each x at most one value of y has F not 0. Formula.Functional states this: the links, which are in x,
-// determine y. For other variables the equation does not hold: resolution proves that there is a value, not that it is the only one. The
-// sum needs no weight, since that of y is 1, and no query can ask about y.
+// The second equation needs that for each x at most one value of y has F not 0. Formula.Functional states this: the network's variables,
+// which are in x, determine y. For other variables the equation does not hold: resolution proves that there is a value, not that it is the
+// only one. The sum needs no weight, since that of y is 1, and no query can ask about y.
 func (s *simplifier) eliminateVariable(y int, clausesOf map[Literal][]int) bool {
 	remainingClauses := func(l Literal) []int {
 		return slices.DeleteFunc(slices.Clone(clausesOf[l]), func(n int) bool { return s.prop.removed[n] })
@@ -92,8 +92,9 @@ func (s *simplifier) eliminateVariable(y int, clausesOf map[Literal][]int) bool 
 	return true
 }
 
-// allResolvents returns the resolvents on y of each of the clauses zeros with each of the clauses ones, without those that always hold.
-// areFew is false if they are more than these clauses, or if one has more than longestResolvent literals; then the list is incomplete.
+// allResolvents returns the resolvents on y of each of the clauses zeros with each of the clauses ones. It leaves out resolvents that
+// always hold. areFew is false if there are more resolvents than clauses, or if one has more than longestResolvent literals; then the list
+// is incomplete.
 func (s *simplifier) allResolvents(zeros, ones []int, y int) (resolvents [][]Literal, areFew bool) {
 	for _, n := range zeros {
 		for _, m := range ones {

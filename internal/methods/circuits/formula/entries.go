@@ -56,7 +56,7 @@ func (b *builder) addGroups(scope, dims []int, data []float64) {
 		b.storeTable(groupScope, alongModes(dims, data, modes))
 	}
 	for range len(groups) - 1 {
-		b.multiplyScale(scaled.One.Div(scaled.FromFloat(data[0])))
+		b.multiplyScale(scaled.One.Div(scaled.FromFloat(data[0]))) // 1 / t(0)
 	}
 }
 

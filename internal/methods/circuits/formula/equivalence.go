@@ -128,9 +128,9 @@ type tarjan struct {
 	stack     []Literal   // the nodes that were met and are in no component, in the order of index
 }
 
-// search visits the nodes that node first leads to and that were not met before. t.index is the order in which nodes are met. t.low[l] is
-// the smallest index that l is known to lead to: if it is that of l itself, the nodes met from l on are a component. search keeps an
-// explicit stack of calls, since the recursion may be as deep as the graph has nodes.
+// search visits all nodes that node first leads to, except for nodes that were met before. t.index numbers the nodes as they are met, from
+// 1. t.low[l] is the smallest number of a node that l is known to lead to. If it is the number of l itself, l and the nodes met after it
+// are a component. search keeps an explicit stack of calls, since the recursion may be as deep as the graph has nodes.
 func (t *tarjan) search(first Literal) {
 	type call struct {
 		node Literal
@@ -182,10 +182,10 @@ func (t *tarjan) closeComponent(l Literal) {
 	t.count++
 }
 
-// chooseRoot chooses one of several equivalent literals, the root; the variables of the others are to become functions of its variable. The
-// root is a literal of a variable with more than two values if there is one. Otherwise it is a literal of the variable with the lowest
-// number. So for the opposites of the literals, which are equivalent too, the choice is the opposite of this root. ok is false if no
-// variable may be replaced.
+// chooseRoot chooses one of several equivalent literals, the root. The variables of all other literals are to become functions of the
+// root's variable. The root is a literal of a variable with more than two values if there is one. Otherwise it is a literal of the variable
+// with the lowest number. The opposites of the literals are equivalent, too; by this rule their root is the opposite of this one. ok is
+// false if no variable may be replaced.
 func (s *simplifier) chooseRoot(equivalent []Literal) (root Literal, ok bool) {
 	rank := func(l Literal) int { // below 0 for more than two values
 		v := int(s.prop.variableOf[l.Atom()])
@@ -269,7 +269,7 @@ func (s *simplifier) findBijections(component []int32, isRoot []bool) (hasFound 
 func (s *simplifier) bijectionOf(y int, component []int32, atomsOf map[int32][]int) (values []int32, x int) {
 	for _, atom := range atomsOf[component[s.f.Literal(y, 0)]] {
 		x = int(s.prop.variableOf[atom])
-		values, matched := s.matchValues(y, x, component, atomsOf)
+		values, matched := s.matchValues(y, x, component, atomsOf) // values has −1 for values of x without an equivalent value of y
 		if matched < s.f.Domains[y] {
 			continue
 		}

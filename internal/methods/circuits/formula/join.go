@@ -90,7 +90,7 @@ func longClauses(f *Formula) (long [][]Literal) {
 func (j *joiner) joinClause(c []Literal) {
 	x := len(j.extended.Domains) // the new variable
 	j.extended.Domains = append(j.extended.Domains, len(c))
-	isFunctional := false
+	isFunctional := false // whether the network's variables determine it, as they do the auxiliary variables that it replaces
 	for i, l := range c {
 		v := j.prop.variableOf[l.Atom()]
 		j.free[v] = false
@@ -110,8 +110,8 @@ func (j *joiner) pair(l, m Literal) [2]Literal {
 }
 
 // isExactlyOne reports whether the literals of a clause may be joined to one variable. Any two of them have to exclude each other: then
-// exactly one holds, since the clause demands one. Their variables have to be free (joiner.free) and of one kind: links, or auxiliary
-// variables that the links determine (functional), or other auxiliary variables.
+// exactly one holds, since the clause demands one. Their variables have to be free (joiner.free) and of one kind: variables of the network
+// (links), or auxiliary variables that these determine (functional), or other auxiliary variables.
 func (j *joiner) isExactlyOne(c []Literal) bool {
 	type kind struct{ isLink, isFunctional bool }
 	kindOf := func(l Literal) kind {

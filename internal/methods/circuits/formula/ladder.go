@@ -39,7 +39,7 @@ func (b *builder) addCrispMaximum(c terms, l *unsigned.Ladder) int {
 	const isFunctional = true
 	z := b.addAuxiliary(2, isFunctional)
 	zeroOrSomeOther := []Literal{b.is(z, 0)}
-	b.addVectors(c, l.Modes, high) // those of the second term, which all parents have
+	b.addVectors(c, l.Modes, high) // without noise, a vector of the first term has the entries of the second term's vector, or 0
 	for _, k := range l.Modes {
 		v := c.scope[k]
 		zeroOrSomeOther = append(zeroOrSomeOther, b.literalsOutside(v, c.vectors[k][low])...)
@@ -55,8 +55,8 @@ func (b *builder) addCrispMaximum(c terms, l *unsigned.Ladder) int {
 
 // addMaximum adds a chain of auxiliary variables, one for each parent: the largest level of the parents so far. It returns the last one.
 // For each parent, a table over the auxiliary variable before it, the parent and the auxiliary variable after it has the weights with which
-// the parent's value raises the level (StepWeight). An auxiliary variable is a function of the parents (functional) only if the links of
-// all parents so far are deterministic.
+// the parent's value raises the level (StepWeight). An auxiliary variable is a function of the parents (functional) only if each value of
+// each parent so far raises the level in one way (Deterministic).
 func (b *builder) addMaximum(c terms, l *unsigned.Ladder) int {
 	states := len(l.Order) // number of levels
 	lastMaximum, isFunctional := -1, true

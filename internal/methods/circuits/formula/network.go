@@ -123,8 +123,9 @@ func readNetwork(net *btn.Network) (*reading, error) {
 	return r, nil
 }
 
-// copiedVariable returns the variable that a core only copies from the first leg whose variable is known to other legs: its weights are
-// 1, and it has the identity on that leg. It returns −1 for any other core.
+// copiedVariable returns the variable that a core only copies to other legs, or −1 if the core does more. The variable is that of the
+// core's first leg whose variable is known. The core copies it if its weights are 1 and it has the identity (a vector that is nil) on that
+// leg.
 func (r *reading) copiedVariable(legs []int, t tensor.Tensor) int {
 	first := slices.IndexFunc(legs, func(leg int) bool { return r.variable[leg] >= 0 })
 	cp, isCP := t.(*tensor.CP)

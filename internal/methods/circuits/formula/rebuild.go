@@ -20,7 +20,8 @@ type rebuilding struct {
 }
 
 // rebuild writes the formula of r again, with what a round of simplification has found: facts, variables that are functions of others, and
-// clauses. Its variables are those that have two values or more and are no functions of others, links first. Clauses get their normal form:
+// clauses. Its variables are those that have two values or more and are no functions of others; those that stand for variables of the
+// network (links) come first. Clauses get their normal form:
 // a clause has, for each variable, the values that satisfy it, or the negation of the one value that does not. The result stands for the
 // same original formula as r.
 func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
@@ -73,7 +74,7 @@ func (g *rebuilding) valueOf(v int, a int32) int32 {
 
 // chooseVariables fills in, by variable of the old formula, rootOf (the variable that it is a function of, or itself), valuesOf (the values
 // that a root may still have) and newVariable (its new number; −1: none). It returns the variables that the rebuilt formula has, in their
-// new order: the roots of two values or more. Those that stand for links come first; links is their number.
+// new order: the roots of two values or more. Those that stand for variables of the network come first; links is their number.
 func (g *rebuilding) chooseVariables() (order []int, links int) {
 	n := len(g.f.Domains)
 	g.rootOf, g.newVariable = make([]int, n), slices.Repeat([]int{-1}, n)
@@ -117,8 +118,8 @@ func (g *rebuilding) findValues() {
 	}
 }
 
-// functionalOf reports for each of the given roots whether it is functional (Formula.Functional: the links determine it). It is if it, or a
-// variable that is a function of it, was functional before.
+// functionalOf reports for each of the given roots, variables that are no functions of others, whether it is functional: the network's
+// variables determine its value (Formula.Functional). It is so if it, or a variable that is a function of it, was functional before.
 func (g *rebuilding) functionalOf(roots []int) []bool {
 	isFunctional := make([]bool, len(g.f.Domains)) // by root
 	for i, wasFunctional := range g.f.Functional { // by auxiliary variable
@@ -133,8 +134,8 @@ func (g *rebuilding) functionalOf(roots []int) []bool {
 }
 
 // addClause adds a clause of the old formula in the new variables, unless it always holds, or an equal one was added before. A variable of
-// the old formula is a function of its root, so each literal becomes the set of the root's values at which it holds; g.valuesOf[x] has the
-// values that root x may still have. seen has the clauses so far by their bytes.
+// the old formula is a function of its root (another variable, or itself), so each literal becomes the set of the root's values at which it
+// holds; g.valuesOf[x] has the values that root x may still have. seen has the clauses so far by their bytes.
 func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
 	roots, allowed := g.satisfyingValues(c)
 	clause := []Literal{}
@@ -157,8 +158,8 @@ func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
 	}
 }
 
-// satisfyingValues returns the roots of the variables of a clause, in ascending order. allowed[x][a] reports whether value a of root x
-// makes a literal of the clause true.
+// satisfyingValues returns the roots of the variables of a clause, the variables that these are functions of, in ascending order.
+// allowed[x][a] reports whether value a of root x makes a literal of the clause true.
 func (g *rebuilding) satisfyingValues(c []Literal) (roots []int, allowed map[int][]bool) {
 	allowed = map[int][]bool{}
 	for _, l := range c {
@@ -190,7 +191,8 @@ func (g *rebuilding) variableOf(l Literal) int {
 	return v
 }
 
-// literalsOf returns literals of the rebuilt formula whose disjunction states that root x has one of the old values a with isAllowed[a].
+// literalsOf returns literals of the rebuilt formula whose disjunction states that variable x, which is no function of another one (a
+// root), has one of the old values a with isAllowed[a].
 // g.valuesOf[x] are the values that x may still have; the new value i is the i-th of them. If exactly one of more than two values is not
 // allowed, the result is the single literal that x has not that value. alwaysHolds is true if all values of x are allowed.
 func (g *rebuilding) literalsOf(x int, isAllowed []bool) (list []Literal, alwaysHolds bool) {

@@ -43,12 +43,13 @@ const (
 // removes, round after round until nothing changes:
 //
 //   - literals that unit propagation fixes, and those whose opposite it refutes, or that both values of a variable imply;
-//   - variables that are equivalent to literals of others: cycles of implications, and consequences of both values of a variable;
+//   - variables that are functions of another variable, since literals of both are equivalent: cycles of implications show that, and
+//     consequences of both values of a variable;
 //   - clauses that others subsume (they contain another one), and literals that resolution with one other clause takes away;
 //   - literals that no assignment needs, and equivalences, that a search for assignments finds: see strengthen;
 //   - literals that are superfluous since propagation of the clause's other literals shows that (vivification), and last the clauses that
 //     unit propagation finds to follow from the others: neither changes which assignments there are;
-//   - auxiliary variables of two values that the links determine, by resolution, if that makes nothing longer.
+//   - auxiliary variables of two values that the network's variables determine, by resolution, if that makes nothing longer.
 //
 // Pure literals, whose opposites are in no clause, are not made true: there would be fewer assignments. If no assignment is left, Formula
 // has an empty clause.
@@ -99,8 +100,8 @@ func newSimplifier(f *Formula, p *pace.Pace, work int64) *simplifier {
 	return &simplifier{f: f, prop: newPropagator(f), pace: p, workLimit: work, eliminated: make([]bool, len(f.Domains))}
 }
 
-// dropImplied returns r without the clauses that follow from the others, and sets its Work. It comes last, since these clauses help to find
-// everything else. work is what remains of workLimit.
+// dropImplied returns r without the clauses that follow from the remaining ones, and sets its Work. It comes last, since these clauses help
+// to find everything else. work is what remains of workLimit.
 func dropImplied(ctx context.Context, r *Reduced, p *pace.Pace, work, workLimit int64) (*Reduced, error) {
 	s := newSimplifier(r.Formula, p, work)
 	s.removeImplied()

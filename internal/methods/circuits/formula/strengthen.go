@@ -47,11 +47,11 @@ func (s *simplifier) strengthen() bool {
 	// One assignment, for which a large part of the work may be taken.
 	g.workEnd = s.workEndFor(strengthenShare)
 	g.questionLimit = (g.workEnd - s.prop.Work) / firstShare
-	if g.ask() < 0 { // there is none. If there is one, it is kept
+	if g.ask() < 0 { // the formula has no assignment
 		return true
 	}
 
-	if g.questionLimit = questionWork; g.assignmentCount > 0 {
+	if g.questionLimit = questionWork; g.assignmentCount > 0 { // ask has found one in its work, and kept it
 		g.fixBackbone()
 		g.shortenClauses()
 		g.mergeLiterals()
@@ -79,7 +79,8 @@ func (g *strengthener) isOver() bool {
 // question (questionLimit). It keeps the latest mostAssignments assignments: for each of them, bit k of g.assignments[v] is the value of
 // Boolean variable v, where a new assignment takes the bit of the oldest one.
 func (g *strengthener) ask(assumptions ...sat.Literal) (verdict int) {
-	verdict = g.prop.Solve(min(g.questionLimit, max(g.workEnd-g.prop.Work, 1)), g.pace, assumptions...)
+	work := min(g.questionLimit, max(g.workEnd-g.prop.Work, 1)) // of this question: what is left of all work, if that is less
+	verdict = g.prop.Solve(work, g.pace, assumptions...)
 	switch verdict {
 	case 0:
 		g.unanswered++
@@ -216,6 +217,7 @@ func (g *strengthener) testEquivalence(k, l Literal) {
 		return
 	}
 
+	// Literals of one variable are not looked at.
 	if g.prop.variableOf[k.Atom()] == g.prop.variableOf[l.Atom()] ||
 		!g.isImpossible([]sat.Literal{a, b.Not()}) || !g.isImpossible([]sat.Literal{a.Not(), b}) {
 		return

@@ -28,8 +28,8 @@ func (s *simplifier) subsume() bool {
 		}
 
 		c := slices.Clone(s.prop.clauses[n])
-		hasFound = index.reduceSupersets(n, c, noFlip) || hasFound
-		for k := range c { // with c[k] replaced by its opposite
+		hasFound = index.reduceSupersets(n, c, noFlip) || hasFound // with c as it is
+		for k := range c {                                         // with c[k] replaced by its opposite
 			hasFound = index.reduceSupersets(n, c, k) || hasFound
 			queue = append(queue, index.addNew()...) // the clauses that became shorter
 			if s.prop.removed[n] || s.prop.IsContradictory {
@@ -98,7 +98,7 @@ func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 		return false
 	}
 
-	// Look through the clauses of the rarest literal for those that contain all of subset. Signatures rule out most of the others.
+	// Among the clauses that have the rarest literal, find the clauses that contain all of subset. Signatures rule out most of them quickly.
 	hasFound := false
 	for _, m := range o.clausesOf[subset[rarest]] {
 		s.prop.Work++

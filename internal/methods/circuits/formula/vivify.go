@@ -63,8 +63,8 @@ func (s *simplifier) neededLiterals(n int) (needed []Literal) {
 	return needed
 }
 
-// removeImplied removes clauses that follow from the others by unit propagation, longer ones first, within its share of the work. The
-// formula has the same assignments without them.
+// removeImplied removes clauses that follow from all other clauses by unit propagation, longer ones first, within its share of the work.
+// The formula has the same assignments without them.
 func (s *simplifier) removeImplied() {
 	workEnd, workBefore := s.workEndFor(impliedShare), s.prop.Work
 	for _, n := range s.longestFirst() {

@@ -138,9 +138,9 @@ func (c *cover) writeValues(cell int, values []int32) {
 const anyModes = 3
 
 // growBox returns a box of zeros that contains the given cell, an entry of the table that is 0. The cell is given by its value of each mode
-// (axis). A box consists of all cells that have certain values on some modes, its own, at most modeLimit of them; anyModes allows any
-// number. ok is false if no such box is found. If coverWork is used up, the box is the cell alone, and ok is true for anyModes only, so
-// that calls with smaller limits come to nothing.
+// (axis). A box names some modes, at most modeLimit of them (anyModes: any number), and a set of values for each. It consists of all cells
+// with such values on these modes. ok is false if no such box is found. If coverWork is used up, the box is the cell alone; since that
+// names all modes, ok is then false unless modeLimit is anyModes.
 func (c *cover) growBox(cell []int32, modeLimit int) (x box, ok bool) {
 	if c.work > coverWork {
 		modes := make([]int, len(cell))
@@ -209,9 +209,9 @@ func (c *cover) separatingModes(cell []int32, modeLimit int) (modes []int, ok bo
 	return c.hittingSet(differ), true
 }
 
-// hittingSet returns modes that hit all given sets of modes: at least one of the modes is in each set. Bit k of a set stands for mode k. No
-// set may be empty. It chooses the mode that is in most of the sets not yet hit, until all are hit. Then it leaves out each mode without
-// which the others still hit all sets. c.work counts the sets that are looked at.
+// hittingSet returns modes (axes of a table) that hit all given sets of modes: each set has at least one of them. Bit k of a set stands for
+// mode k. No set may be empty. It chooses the mode that is in most of the sets not yet hit, until all are hit. Then it leaves out each mode
+// that is not needed to hit all sets. c.work counts the sets that are looked at.
 func (c *cover) hittingSet(sets []uint64) (modes []int) {
 	var chosen uint64 // set of modes
 	for !c.hitsAll(sets, chosen) {

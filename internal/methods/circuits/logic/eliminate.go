@@ -134,7 +134,7 @@ func liftToNetwork(
 				value = support[value]
 			}
 			if isFixed := origin.Index < 0 || dims[origin.Index] == 1; isFixed {
-				l.fixed = append(l.fixed, int32(leaf+value))
+				l.fixed = append(l.fixed, int32(leaf+value)) // the variable has this value in all assignments
 				break
 			}
 			l.setValue(origin.Index, k, leaf+value)
@@ -186,9 +186,9 @@ func (l *lifting) setValue(index, a, leaf int) {
 	l.factors[k] = append(l.factors[k], int32(leaf))
 }
 
-// addFreeIndices adds a new variable for each index whose values imply no value of a new variable so far: l.factors has, for each leaf of
-// an index, the leaves of new variables that it implies, and those of the index's first value are none. hasNone is true if there is no
-// such index.
+// addFreeIndices adds a new variable for each index that decides no new variable so far. l.factors has, for each leaf of an index (a value
+// of it), the leaves of new variables that it implies. An index decides none if the leaf of its first value has no such leaves. hasNone is
+// true if there is no such index.
 func (l *lifting) addFreeIndices() (hasNone bool) {
 	hasNone = true
 	for _, i := range l.indices {
@@ -240,9 +240,9 @@ type unroller struct {
 // b. indices[v] is the index that variable v of the circuit stands for; only indices of more than one value have a variable. entry returns
 // the node of entry k of table t.
 //
-// Every sum decides on the index that is eliminated. The node of an entry that is not 0 is over the indices that were eliminated into its
-// table. So the circuit is smooth (children of a sum are over the same variables), decomposable (children of a product share none) and
-// deterministic (children of a sum exclude each other).
+// Every sum decides on the index that is eliminated. The node of a table's entry, if it is not 0, has as variables the indices that were
+// eliminated to make the table. So the circuit is smooth (children of a sum are over the same variables), decomposable (children of a
+// product share none) and deterministic (children of a sum exclude each other).
 func unroll(
 	ctx context.Context, e *sumproduct.Expression, b *circuit.Builder, indices, order []int, entry func(t, k int) circuit.Node,
 ) (circuit.Node, error) {

@@ -70,7 +70,7 @@ func Sum(ctx context.Context, net *btn.Network, o Options) (z scaled.Number, com
 
 // formulaOf returns the network's formula, in which the values of weight 0 are excluded.
 func formulaOf(ctx context.Context, net *btn.Network, o Options) (*formula.Formula, error) {
-	f, err := formula.FromNetwork(ctx, net, o.Memory/4)
+	f, err := formula.FromNetwork(ctx, net, o.Memory/4) // a quarter of the memory for the formula
 	if err != nil {
 		return nil, err
 	}

@@ -153,7 +153,7 @@ func (s *symbols) lift(ctx context.Context, c *circuit.Circuit, net *btn.Network
 	l := newLifting(s.p.Dims, s.indices)
 	for v, i := range s.p.Variables {
 		leaf := l.addVariable(net.Variables[v].Domain)
-		if s.p.Dims[i] == 1 {
+		if s.p.Dims[i] == 1 { // the index is no variable of c: the new leaf multiplies the whole circuit
 			l.fixed = append(l.fixed, int32(leaf))
 			continue
 		}

@@ -45,7 +45,7 @@ func newTranslator(f *formula.Formula, r *formula.Reduced, bytes int64) *transla
 		}
 	}
 	// An absent auxiliary variable was summed out. In the circuit it has one value, whose weight is 1, so the circuit's value stays the
-	// same. The links, which are the first variables, need nothing: if a link is absent, no assignment is left, and the circuit is 0.
+	// same. The first f.Links variables, those of the network, need nothing: if one is absent, no assignment is left, and the circuit is 0.
 	domains := slices.Clone(f.Domains)
 	for v := f.Links; v < len(domains); v++ {
 		if !isPresent[v] {

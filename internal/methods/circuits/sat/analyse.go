@@ -50,8 +50,9 @@ func (s *Solver) Analyse(stopsEarly bool) (isAsserting bool) {
 	return true
 }
 
-// addToClause adds a literal to the clause that is being resolved, unless its variable was met before or is a fact (level 0). A literal
-// of a lower level goes to s.lemma. It returns 1 if the literal is new and of the current level, and 0 otherwise.
+// addToClause adds a literal to the clause that is being resolved, unless its variable was met before or is a fact. The level of a literal
+// is the number of decisions under which it got its value, 0 for facts; the current level is the number of all decisions. A literal of a
+// lower level goes to s.lemma. addToClause returns 1 if the literal is new and of the current level, and 0 otherwise.
 func (s *Solver) addToClause(l Literal) int {
 	v := l.Variable()
 	if s.seen[v] || s.level[v] == 0 {
@@ -66,9 +67,10 @@ func (s *Solver) addToClause(l Literal) int {
 	return 0
 }
 
-// resolve replaces the literal of variable v in the clause that is being resolved by the other literals of v's reason (addToClause). It
-// returns how many of them are new and of the current level. The mark of a learned clause is the number of levels of its literals: it falls
-// if the literals of the reason have fewer levels now. Marks of clauses of the formula are 0.
+// resolve replaces the literal of variable v in the clause that is being resolved by the other literals of v's reason, the clause that gave
+// v its value (addToClause). It returns how many of them are new and got their values since the last decision (current level). The mark of
+// a learned clause is the number of levels of its literals: it falls if the literals of the reason have fewer levels now. Marks of clauses
+// of the formula are 0.
 func (s *Solver) resolve(v int32) (onLevel int) {
 	r := s.reason[v]
 	if isLiteralReason(r) {
@@ -88,9 +90,9 @@ func (s *Solver) resolve(v int32) (onLevel int) {
 	return onLevel
 }
 
-// minimise removes literals from the lemma, the clause to learn, that follow from its others: those whose reason, the clause that gave them
-// their value, has besides only literals that the analysis has met, or facts (isImplied). Then it clears s.seen, the marks of the
-// variables that were met.
+// minimise removes literals from the lemma, the clause to learn, that follow from its other literals (isImplied). The reason of a literal
+// is the clause that gave it its value. A literal is removed if all other literals of its reason are facts, or were met by the analysis.
+// Then minimise clears s.seen, the marks of the variables that were met.
 func (s *Solver) minimise() {
 	kept := 0
 	for _, l := range s.lemma {
@@ -125,8 +127,8 @@ func (s *Solver) isImplied(v int32) bool {
 	return true
 }
 
-// arrange swaps the last literal of the lemma, the asserted one, to the front, and the literal of the highest level among the others to the
-// second place, as Attach demands.
+// arrange orders the lemma, the clause to learn, as Attach demands. The last literal, which is the asserted one, comes first. Of all other
+// literals, that of the highest level, which got its value under the most decisions, comes second.
 func (s *Solver) arrange() {
 	last := len(s.lemma) - 1
 	s.lemma[0], s.lemma[last] = s.lemma[last], s.lemma[0]

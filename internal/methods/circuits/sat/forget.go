@@ -81,7 +81,7 @@ func (s *Solver) compact(dropped map[int32]bool) map[int32]int32 {
 // moved has the new position by the old one. A clause without a new position was dropped: relocate removes it from watches and the list. A
 // dropped clause is no reason.
 func (s *Solver) relocate(moved map[int32]int32) {
-	s.hasMoved = true
+	s.hasMoved = true // from now on Detach cannot rely on positions that callers hold
 	for l, list := range s.watches {
 		kept := list[:0]
 		for _, w := range list {

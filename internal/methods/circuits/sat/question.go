@@ -74,12 +74,13 @@ func (s *Satisfier) Add(c ...Literal) int32 {
 		s.Assign(kept[0], Fact)
 		s.IsContradictory = !s.Propagate() || s.IsContradictory
 	default:
-		return s.Attach(kept, 0)
+		return s.Attach(kept, 0) // 0: a clause of the formula, not learned
 	}
 	return Fact
 }
 
-// Backtrack closes all levels above the given one. Each variable that loses its value remembers it in s.phase.
+// Backtrack closes all levels above the given one: it takes back their decisions and what follows from them. Each variable that loses its
+// value remembers it in s.phase.
 //
 // Decisions take variables from the end of the queue, beginning at s.cursor: all variables after the cursor have values. The stamps in
 // s.stampOf rise along the queue. So a variable after the cursor that loses its value becomes the cursor.

@@ -134,9 +134,9 @@ func New(first []int32) *Solver {
 }
 
 // Attach adds a clause of two or more literals to propagation. It returns the reason of the clause's first literal, for the case that the
-// clause implies it. If some literals are false, the second one must have the highest level of all but the first. mark is 0 for a clause of
-// the formula, and otherwise the number of levels of its literals. A clause of two literals is kept as implications; a longer one has its
-// length, mark and literals in s.arena.
+// clause implies it. If some literals are false, the second one must have the highest level (the number of decisions under which a literal
+// got its value) of all but the first. mark is 0 for a clause of the formula, and otherwise the number of levels of its literals. A clause
+// of two literals is kept as implications; a longer one has its length, mark and literals in s.arena.
 func (s *Solver) Attach(c []Literal, mark int32) int32 {
 	if len(c) == 2 {
 		reason := literalReason(c[1].Not())
@@ -203,8 +203,9 @@ func (s *Solver) depth() int32 { return int32(len(s.marks)) }
 // OpenLevel starts a new level. CloseLevel takes back all that is assigned from here on.
 func (s *Solver) OpenLevel() { s.marks = append(s.marks, int32(len(s.Trail))) }
 
-// Assign makes an open literal true on the current level, or on level 0 if the reason is Fact, and puts it on the trail, the list of true
-// literals. A group has variables of which exactly one is true: if the literal makes one true, s.TrueMember has its place in the group.
+// Assign makes an open literal true on the current level, the number of decisions so far, or on level 0 if the reason is Fact. It puts it
+// on the trail, the list of true literals. A group has variables of which exactly one is true: if the literal makes one true, s.TrueMember
+// has its place in the group.
 func (s *Solver) Assign(l Literal, reason int32) {
 	s.Value[l] = 1
 	s.Value[l.Not()] = -1
@@ -347,7 +348,7 @@ func (s *Solver) rewatch(c []int32, clause int32) bool {
 	for k := 2; k < len(c); k++ {
 		if l := Literal(c[k]); s.Value[l] >= 0 {
 			c[1], c[k] = c[k], c[1]
-			s.watches[l] = append(s.watches[l], watch{clause, Literal(c[0])})
+			s.watches[l] = append(s.watches[l], watch{clause, Literal(c[0])}) // if c[0] is true, the clause need not be looked at
 			s.Work++
 			return true
 		}

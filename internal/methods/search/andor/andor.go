@@ -98,7 +98,8 @@ func New(ctx context.Context, dims []int, functions []minibuckets.Costs, memory,
 	for _, f := range functions {
 		s.shape.Edges = append(s.shape.Edges, f.Scope)
 	}
-	moves := int64(float64(work) / moveShare) // operations on the graph; a quarter is for a first order, half for better ones
+	// The work in operations on the graph: a quarter is for a first order, which only shows whether that is enough, half for better ones.
+	moves := int64(float64(work) / moveShare)
 	_, isWithin, err := contractionorder.MinFillWithin(ctx, s.shape, math.MaxInt32, moves/4)
 	if err != nil || !isWithin {
 		return nil, err
@@ -114,8 +115,9 @@ func New(ctx context.Context, dims []int, functions []minibuckets.Costs, memory,
 }
 
 // buildPseudoTree sets the separators and children of all nodes, and the roots. A pseudo tree has the variables of each function on one way
-// from a root down. The separator of a variable are the variables above on which its tree depends: those of its functions and of its
-// children's separators that are eliminated later along s.order. Its parent is the one of them that is eliminated first.
+// from a root down. The separator of a variable v are the variables above v on which the tree of v depends: all variables of v's functions
+// and of its children's separators that are eliminated after v along s.order. The parent of v is the variable of its separator that is
+// eliminated first.
 func (s *Search) buildPseudoTree() {
 	n := len(s.dims)
 	position := make([]int, n) // in the order, from 1; 0: not in it
@@ -147,8 +149,8 @@ func (s *Search) buildPseudoTree() {
 	}
 }
 
-// addToSeparator finds the variable of scope that is eliminated first, and adds the others to its separator. It does nothing for an empty
-// scope. position has the variables' positions in the order of elimination.
+// addToSeparator finds the variable of scope that is eliminated first, and adds all other variables of scope to its separator. It does
+// nothing for an empty scope. position has the variables' positions in the order of elimination.
 func (s *Search) addToSeparator(scope, position []int) {
 	if len(scope) == 0 {
 		return
@@ -307,6 +309,9 @@ func (s *Search) baseIndex(t *term) (index int) {
 // variables above on which its tree depends. It returns the index of the first bound. With m children, costStack[start+a] bounds the cost
 // of the node's tree if its variable has value a, and costStack[start + d + a·m + i] bounds the cost of the i-th child's tree under it. It
 // sets stopped if the work or the context has ended.
+//
+// The bounds come from messages: tables from mini-bucket elimination. The messages of a child together bound the cost of the child's tree;
+// its constant is the sum of the messages that have no variables.
 func (s *Search) pushBounds(n *node, d int) (start int) {
 	start = len(s.costStack)
 	children := len(n.children)

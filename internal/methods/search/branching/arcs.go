@@ -98,7 +98,8 @@ func (s *mover) fullSupport(id int32) bool {
 }
 
 // valuesWithoutFullSupport returns the values a of the first variable of arc id that cost more than 0 with every value b of the other one,
-// b's unary cost included. s.gains[k] is the least such cost of the k-th value returned. The list is valid until the next call.
+// b's unary cost included. s.gains[k] is the least such cost of the k-th value returned. The list is valid until the next call. It leaves
+// out values to which more cost was moved than maxMoved, since more moves might overflow.
 func (s *mover) valuesWithoutFullSupport(id int32) []int32 {
 	e, reverse := &s.arcs[id], &s.arcs[reverseOf(id)]
 	y := e.to

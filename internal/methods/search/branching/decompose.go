@@ -67,7 +67,7 @@ func decompose(s *solver) {
 	}
 	s.provenBound = max(s.provenBound, p.baseBound+p.search.Bound)
 	if s.provenBound < s.upperBound {
-		p.solve(s, remaining-(p.search.Work-p.countedWork))
+		p.solve(s, remaining-(p.search.Work-p.countedWork)) // less the work of this call, which is not in s.work yet
 	}
 }
 
@@ -155,8 +155,8 @@ func newDecomposition(s *solver) *decomposition {
 	return p
 }
 
-// addVariable adds an open variable of the solver to the network of p, in which variables and values have new numbers. The live values are
-// numbered in ascending order, and their unary costs become a table.
+// addVariable adds an open variable of the solver to the network of p, whose variables and values have numbers of their own. The variable
+// gets the next number, and its live values are numbered in ascending order. Their unary costs become a table.
 func (p *decomposition) addVariable(s *solver, x int32) {
 	p.index[x] = len(p.variables)
 	live := slices.Clone(s.liveValues(x))

@@ -175,7 +175,7 @@ func (s *eliminator) eliminateVariable(x int32, neighbours *neighbourSet) bool {
 	}
 
 	s.recordElimination(el, functions)
-	switch neighbours.count {
+	switch neighbours.count { // with at most one, all is done
 	case 2:
 		return s.addPairFunction(v, neighbours, terms)
 	case 3:
@@ -265,8 +265,8 @@ func (s *eliminator) leastCost(v *variable, neighbours *neighbourSet, terms []te
 	return leastCost + fixedCost
 }
 
-// addPairFunction adds the least costs of the terms over the values of the eliminated variable v to the function of its two neighbours. It
-// returns false on a conflict.
+// addPairFunction adds the least costs over the values of the eliminated variable v to the function of its two neighbours. The terms are
+// the functions of v, whose costs add up. It returns false on a conflict.
 func (s *eliminator) addPairFunction(v *variable, neighbours *neighbourSet, terms []term) bool {
 	y, z := neighbours.members[0], neighbours.members[1]
 	d := s.vars[z].domainSize

@@ -45,7 +45,7 @@ func (s *solver) offerCompletions() {
 		if cost := bound + int64(extra); s.costOfAll(s.values) > cost { // costs beyond maxMoved are not in the bound
 			s.leafFloor = min(s.leafFloor, cost)
 		}
-		return float64(s.upperBound - 1 - bound)
+		return float64(s.upperBound - 1 - bound) // costs are integers: an assignment of interest costs at most upperBound − 1
 	}
 	if _, err := ranked.List(s.ctx, levels, choices{s}, s.wantedCount, visit); err != nil {
 		s.leafFloor = min(s.leafFloor, bound)

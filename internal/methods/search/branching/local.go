@@ -122,7 +122,7 @@ type perturbation struct {
 // begin starts a new change of the assignment.
 func (p *perturbation) begin() { p.changed, p.costChange = p.changed[:0], 0 }
 
-// setValue sets x to value a and queues its neighbours. costs are those of all values of x, given the others.
+// setValue sets x to value a and queues its neighbours. costs are the costs of all values of x, given the values of all other variables.
 func (p *perturbation) setValue(x int32, a int, costs []int64) {
 	p.changed = append(p.changed, formerValue{x, p.values[x]})
 	p.costChange += costs[a] - costs[p.values[x]]
@@ -237,7 +237,7 @@ func (s *solver) fixOthers(isFree []bool) bool {
 	for x := range s.vars {
 		onlyValue[0] = int32(s.best[x])
 		isFixed := !isFree[x] && s.isOpen(int32(x)) && s.isLive(int32(x), onlyValue[0])
-		if isFixed && !s.apply(decision{x: int32(x), values: onlyValue}) {
+		if isFixed && !s.apply(decision{x: int32(x), values: onlyValue}) { // keeps this value alone
 			return false
 		}
 	}

@@ -8,9 +8,9 @@ const workAtOnce = 1 << 20
 // propagate makes the network consistent: it works off the queues of variables with changes (existential directional arc consistency). If
 // work or context ends before, it returns true early, with a bound that holds.
 //
-// It returns false on a conflict: a variable has no value left, or the bound has reached upperBound. Then the queues are emptied, and the
-// weight of the function that led to the conflict rises, whose number runQueues leaves in s.blamedWeight. Decisions prefer variables of
-// functions with high weights.
+// It returns false on a conflict: a variable has no value left, or the bound has reached upperBound. Then the queues are emptied, except
+// for maybeEliminable, whose variables are checked before they are eliminated. The weight of the function that led to the conflict rises;
+// runQueues leaves the index of that weight in s.blamedWeight. Decisions prefer variables of functions with high weights.
 func (s *eliminator) propagate() bool {
 	s.blamedWeight = len(s.weights) - 1 // stands for no function of the network, until runQueues looks at one
 	isConsistent := s.runQueues()
@@ -131,8 +131,8 @@ func (s *propagator) assignInWides(v *variable) bool {
 	return true
 }
 
-// narrowWide replaces w, a function of more than two variables of which at most two are open. What remains of it under the values of its
-// assigned variables is a function of two variables, unary costs, or a constant that goes to the bound. It returns false on a conflict.
+// narrowWide replaces w, a function of more than two variables, when at most two of them are open. What remains of it under the values of
+// its assigned variables is a function of two variables, unary costs, or a constant that goes to the bound. It returns false on a conflict.
 func (s *propagator) narrowWide(w *wide) bool {
 	s.set(w.activeCell, 0) // no longer active
 
@@ -221,15 +221,15 @@ func (s *propagator) activeArc(x, y int32) int32 {
 	return -1
 }
 
-// giveSupport moves costs from the function of arc id to its first variable, so that each of its values costs 0 with some value of the
-// second variable. This is full support, which counts the second variable's unary costs, if the first variable has the lower rank, and
-// simple support, which does not, if it has the higher one. It returns false on a conflict.
+// giveSupport moves costs from the function of arc id to its first variable, so that each value of that variable costs 0 with some value of
+// the second variable. If the first variable has the lower rank, the unary costs of the second variable are counted, too (full support). If
+// it has the higher rank, they are not (simple support). It returns false on a conflict.
 func (s *propagator) giveSupport(id int32) bool {
 	e := &s.arcs[id]
 	if s.vars[e.from].rank < s.vars[e.to].rank {
 		return s.fullSupport(id)
 	}
-	s.enqueue(&s.doubtfulSupport, e.from)
+	s.enqueue(&s.doubtfulSupport, e.from) // existential support depends on functions whose other variable has a lower rank, as this one
 	return s.simpleSupport(id)
 }
 
@@ -355,7 +355,8 @@ func (s *propagator) seekExistentialSupport(x int32) bool {
 			}
 		}
 	}
-	if leastCost <= min(s.gap()>>12, s.smallRise) { // at most 1/4096 of the way to upperBound: not worth the work
+	// Not worth the work: at most 1/4096 of the way to upperBound, and at most smallRise, a small part of the largest cost.
+	if leastCost <= min(s.gap()>>12, s.smallRise) {
 		return true
 	}
 	return s.takeFullSupport(x)

@@ -30,8 +30,8 @@ const (
 )
 
 // passMessages raises the bound at the root by message passing, in sweeps up and down the order of variables. Every variable takes the
-// least costs from its functions, gives the least one to the bound, and shares the others among the functions with variables that are
-// still to come. The bound never falls.
+// least costs from its functions and gives the least cost of its values to the bound. It divides what remains of its costs among the
+// functions with variables that come later in the sweep. The bound never falls.
 //
 // It returns true when the sweeps or the work have ended. It returns false if no assignment is better than the best one so far. A conflict
 // shows that, or a brief search of all nodes, which it tries each time that the work has doubled.
@@ -137,12 +137,14 @@ func (s *propagator) passMessagesOf(x int32, isUp, isFirst bool) bool {
 	return true
 }
 
-// takeMessages moves costs from functions to x: each value of x gets its least cost in the function (simple support). In the first sweep it
-// takes from all functions of x. Later it takes from the functions with variables that came before x in the sweep; the other functions
-// have nothing to give, since the sweep before has taken it.
+// takeMessages moves costs from functions to x: each value of x gets its least cost in the function (simple support). isUp is set if the
+// sweep of message passing goes to higher ranks, and isFirst in the first sweep. In the first sweep it takes from all functions of x. Later
+// it takes from the functions with variables that came before x in the sweep; the other functions have nothing to give, since the sweep
+// before has taken it.
 //
-// shares is the larger of two numbers: of functions with variables of lower rank, and of functions with variables of higher rank. A
-// function of more than two variables may count in each of them. ok is false on a conflict.
+// shares, into how many parts the caller divides the unary costs of x, is the larger of two numbers: of functions with variables of lower
+// rank, and of functions with variables of higher rank. A function of more than two variables may count in each of them. ok is false on a
+// conflict.
 func (s *propagator) takeMessages(x int32, isUp, isFirst bool) (shares int64, ok bool) {
 	v := &s.vars[x]
 	downCount, upCount := int64(0), int64(0) // functions with variables of lower rank, and of higher rank

@@ -32,8 +32,8 @@ type Result struct {
 	Stats  Stats
 }
 
-// Solve looks for an assignment of least cost, or for the o.Best cheapest ones. It depends on the network and the options alone, unless the
-// context ends: then the result is what is known by then, without an error.
+// Solve looks for an assignment of least cost, or for the o.Count cheapest ones. The result depends on the network and the options alone,
+// unless the context ends: then the result is what is known by then, without an error.
 //
 // Errors: bad_input if the network is invalid or o.Start is no assignment of it, over_budget for tables beyond MostEntries.
 func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
@@ -126,7 +126,8 @@ func (s *solver) searchOpenNodes() {
 		heap.Pop(&s.open)
 		s.openBytes -= next.bytes()
 		s.diveFrom(next, s.backtrackLimit)
-		// Decisions that are made again (Restored) are wasted: dives get longer from a tenth of the nodes on, shorter below a twentieth.
+		// Decisions that are made again (Restored) are wasted: dives get longer if they are more than a tenth of the nodes, and shorter if they
+		// are less than a twentieth.
 		switch {
 		case s.stats.Restored > s.stats.Nodes/10 && s.backtrackLimit < maxDive:
 			s.backtrackLimit *= 2
@@ -189,7 +190,7 @@ func (s *solver) largestCost() int64 {
 }
 
 // raiseRootBound raises the bound by message passing and, if that is worth it, by virtual arc consistency (raiseVirtually). A trial of
-// virtual arc consistency, which is taken back, finds the bound that it can reach, virtualBound. It is worth it if
+// virtual arc consistency, which is taken back, finds the bound that it can reach, virtualBound. Virtual arc consistency is worth it if
 //
 //	virtualBound − present bound > (upperBound − virtualBound) / virtualLead
 //
@@ -300,8 +301,8 @@ func (s *solver) diveFrom(start *node, limit int64) {
 // searchDepthFirst searches below a consistent node, which the decisions of path lead to. It returns true if every node below was searched,
 // or was handed to addUnsearched. In any case the state of the network is as before.
 //
-// After limit backtracks, or if the search is stopped, it searches no further nodes. It calls addUnsearched with the path and the bound
-// of each of them. After limit backtracks it searches on, though, while open nodes take all their memory.
+// After limit backtracks, or if the search is stopped, it searches no further nodes: it calls addUnsearched with the path and the bound of
+// each of them, which become open nodes. If the memory of open nodes is full, it searches on after limit backtracks.
 //
 // If addUnsearched is nil, it returns false after limit backtracks, if the search is stopped, and when the work exceeds workEnd.
 func (s *solver) searchDepthFirst(
@@ -392,8 +393,9 @@ func (s *solver) addOpenNode(path []decision, bound int64) {
 // takeLeaf offers the cheapest assignment of a node without open variables as a solution, before and after a local search. If several
 // assignments are looked for, it also offers those with other values of the eliminated variables.
 //
-// Mostly the bound of the node is the cost of that assignment, so that upperBound is now at most the bound. If the bound is still below
-// upperBound, assignments of the node may cost as little as the bound says: leafFloor, the least of these bounds, falls to it.
+// If one assignment is looked for, the bound of the node mostly is the cost of that assignment, so that upperBound is now at most the
+// bound. If the bound is still below upperBound, assignments of the node may cost as little as the bound says: leafFloor, the least of
+// these bounds, falls to it. If several are looked for, offerCompletions does so.
 func (s *solver) takeLeaf() {
 	s.stats.Leaves++
 	if s.wantedCount > 1 {
@@ -408,9 +410,10 @@ func (s *solver) takeLeaf() {
 	}
 }
 
-// offer records an assignment as a solution, unless it is forbidden. If its cost in nats is the least so far, it becomes the best one. If
-// its cost in units is below upperBound, upperBound falls to it, or, if several assignments are looked for, it gets a place in the list
-// of the best ones.
+// offer records an assignment as a solution, unless it is forbidden. It has two costs: in nats, and in integer units, into which the search
+// rounds all table entries down. If its cost in nats is the least so far, it becomes s.best. If its cost in units is below upperBound,
+// upperBound and bestCost fall to it, or, if several assignments are looked for, it gets a place in the list of the best ones. Since
+// rounding may change the order, bestCost may be the cost of another assignment than s.best.
 func (s *finder) offer(values []int) {
 	nats := s.net.Cost(values)
 	if math.IsInf(nats, 1) {
@@ -420,7 +423,7 @@ func (s *finder) offer(values []int) {
 		s.bestNats = nats
 		s.best = append(s.best[:0], values...)
 	}
-	cost := s.costOfAll(values) // in units, rounded down: it may rank assignments in another way than nats
+	cost := s.costOfAll(values) // in units
 	switch {
 	case cost >= s.upperBound:
 	case s.wantedCount < 2:

@@ -215,14 +215,17 @@ type queue struct {
 // newQueue returns an empty queue for ranks below n.
 func newQueue(n int) queue { return queue{words: make([]uint64, (n+63)/64)} }
 
-// newSolver returns a solver for the network before any decision. Costs are integers, in units (merged.unit), rounded down. Numbers that
-// change with decisions are cells, so that a trail undoes them. isPossible is false if a table forbids all combinations.
+// newSolver returns a solver for the network before any decision. Costs are integers, in units (merged.unit), rounded down. initBounds and
+// addFunctions put the numbers that decisions change into s.cells, so that pop can restore them. isPossible is false if a table forbids
+// all combinations.
 func newSolver(ctx context.Context, n *Network) (s *solver, isPossible bool) {
 	m, isPossible := n.merge()
 	if !isPossible {
 		return nil, false
 	}
-	s = &solver{lastConflict: -1, exploreShare: firstShare, freeCount: firstFreed}
+	s = &solver{lastConflict: -1} // none yet
+	s.exploreShare = firstShare   // the first search for better assignments near the best one takes 1/firstShare of the work
+	s.freeCount = firstFreed      // variables that are not fixed in the first neighbourhood of the best assignment
 	s.ctx, s.net = ctx, n
 	s.initBounds(m)
 	s.addFunctions(m)
@@ -236,7 +239,8 @@ func newSolver(ctx context.Context, n *Network) (s *solver, isPossible bool) {
 func (s *solver) initBounds(m *merged) {
 	s.unit, s.forbidden = m.unit()
 	constant := m.constant.Value()
-	// Less the rounding errors of the tables and of the constant, in units of 2^-50: so bounds stay below the true costs.
+	// Bounds are to stay below the true costs. So bounds of the rounding errors are subtracted, in units of 2^-50: m.roundingError for the
+	// tables, and |constant| for the constant.
 	s.base = constant - (m.roundingError+math.Abs(constant))*0x1p-50
 	s.bestNats = math.Inf(1)
 	s.upperBound, s.bestCost = s.forbidden, s.forbidden
@@ -267,12 +271,13 @@ func (s *solver) addFunctions(m *merged) {
 	s.weights = slices.Repeat([]int64{1}, s.networkPairs+s.networkWides+1) // the last one is for functions that the search makes
 }
 
-// makeBuffers makes the queues of propagation, and buffers for the largest domain.
+// makeBuffers makes the queues of propagation, s.values with a place for each variable, and buffers with a place for each value of a
+// variable: s.gains, s.losses, s.valueCosts and s.gaining.
 func (s *solver) makeBuffers() {
 	for _, q := range []*queue{&s.lostValues, &s.raisedCosts, &s.doubtfulSupport, &s.maybeEliminable} {
 		*q = newQueue(len(s.vars))
 	}
-	largest := 1
+	largest := 1 // domain
 	for _, d := range s.net.Domains {
 		largest = max(largest, d)
 	}

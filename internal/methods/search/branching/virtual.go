@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// struckValue is value a of variable x, which was struck from the closure: its unary cost is above theta, or it costs more than theta in a
-// function with all values that are left of the function's other variables.
+// struckValue is value a of variable x, which was struck: its unary cost is above theta, or it costs more than theta in a function with all
+// values that are left of the function's other variables.
 type struckValue struct {
 	x, a   int32
 	reason int32 // the number of an arc from x, wideReason of a wide function, or ownCost
@@ -18,9 +18,9 @@ func wideReason(id int32) int32 { return -2 - id }
 // ownCost is the reason of a value that was struck for its unary cost.
 const ownCost = -1
 
-// virtual is the closure of the network's values under arc consistency, in which costs up to theta count as none. If the closure leaves a
-// variable without values, the strikes give a direction: moves of costs that raise the bound (virtual arc consistency: Cooper, de Givry,
-// Sanchez, Schiex, Zytnicki and Werner, Artificial Intelligence 2010).
+// virtual strikes values until the network is arc consistent, where costs up to theta count as 0. If this leaves a variable without values,
+// the strikes give a direction: moves of costs that raise the bound (virtual arc consistency: Cooper, de Givry, Sanchez, Schiex, Zytnicki
+// and Werner, Artificial Intelligence 2010).
 type virtual struct {
 	*propagator
 	theta         int64
@@ -33,9 +33,8 @@ type virtual struct {
 	usedFunctions map[int32]bool // functions that the last direction goes through, as reasons; of two arcs the first one
 }
 
-// newVirtual returns a closure, the values that arc consistency does not strike, with all values. theta is the cost up to which costs count
-// as none. It begins at half of the largest unary cost of an open variable, or at half of the gap between bound and best assignment if that
-// is less.
+// newVirtual returns the state of virtual arc consistency before any value is struck. Costs of at most theta count as 0. theta begins at
+// half of the largest unary cost of an open variable, or at half of the gap between the bound and the best assignment if that is less.
 func (s *solver) newVirtual() *virtual {
 	v := &virtual{propagator: &s.propagator, movesPerUnit: map[int]int64{}, unitsAsked: map[int]int64{}, usedFunctions: map[int32]bool{}}
 	n := 0 // number of values of all variables
@@ -60,18 +59,18 @@ func (s *solver) newVirtual() *virtual {
 // valueIndex returns the index of value a of x in strikeNumber and unitsNeeded.
 func (v *virtual) valueIndex(x, a int32) int { return v.firstValue[x] + int(a) }
 
-// strike takes value a of x out of the closure, and records the reason: the number of an arc, wideReason of a wide function, or ownCost. It
-// returns false if x has no value left.
+// strike strikes value a of x, and records the reason: the number of an arc, wideReason of a wide function, or ownCost. It returns false if
+// x has no value left.
 func (v *virtual) strike(x, a, reason int32) bool {
 	v.struckValues = append(v.struckValues, struckValue{x, a, reason})
 	v.strikeNumber[v.valueIndex(x, a)] = int32(len(v.struckValues))
 	return v.removeValue(x, a)
 }
 
-// findWipedOut computes the closure of the values under arc consistency, in which costs up to theta count as 0. It strikes values until
-// each value left has a unary cost of at most theta, and costs at most theta in each of its functions with some values left of the
-// function's other variables. It returns the first variable that has no value left, or −1 if there is none or the work has ended. At its
-// end the state of the network is as before (pop); struckValues and strikeNumber remain.
+// findWipedOut makes the network arc consistent, where costs up to theta count as 0. It strikes values until each value left has a unary
+// cost of at most theta, and costs at most theta in each of its functions with some values left of the function's other variables. It
+// returns the first variable that has no value left, or −1 if there is none or the work has ended. At its end the state of the network is
+// as before (pop); struckValues and strikeNumber remain.
 func (v *virtual) findWipedOut() int32 {
 	for _, d := range v.struckValues {
 		v.strikeNumber[v.valueIndex(d.x, d.a)] = 0
@@ -97,9 +96,9 @@ func (v *virtual) findWipedOut() int32 {
 	return -1
 }
 
-// queueUsedVariables queues the variables of v.usedFunctions, the functions in which the last rise of the bound has moved costs. The
-// closure has to look at them even if their variables lose no values. A number below 0 stands for a function of more than two variables
-// (wideReason), another one for an arc.
+// queueUsedVariables queues the variables of v.usedFunctions, the functions in which the last rise of the bound has moved costs. These
+// functions have to be looked at again even if their variables lose no values, since support may have ended in them. A number below 0
+// stands for a function of more than two variables (wideReason), another one for an arc.
 func (v *virtual) queueUsedVariables() {
 	for reason := range v.usedFunctions {
 		if reason >= 0 {
@@ -199,19 +198,19 @@ func (v *virtual) strikeWide(id int32, i int) bool {
 	return true
 }
 
-// raiseAlong raises the bound by moving costs along the reasons why variable wipedOut has no value in the closure, the set of values that
-// were not struck. findDirection computes the moves: v.movesPerUnit[cell] is what a cell changes by for each unit of the rise. The rise,
-// which raiseAlong returns, is the largest one for which no cost falls below 0 and no cell exceeds maxMoved. Every value of wipedOut gets
-// as much, and the bound takes it.
+// raiseAlong raises the bound by moving costs along the reasons why all values of variable wipedOut were struck. findDirection computes the
+// moves: v.movesPerUnit[cell] is what a cell changes by for each unit of the rise. The rise, which raiseAlong returns, is the largest one
+// for which no cost falls below 0 and no cell exceeds maxMoved, beyond which sums might overflow. The moves give every value of wipedOut a
+// cost as high as the rise; this cost goes to the bound.
 func (v *virtual) raiseAlong(wipedOut int32) int64 {
-	rise, ok := v.findDirection(wipedOut)
+	rise, ok := v.findDirection(wipedOut) // the largest rise that the unary costs allow
 	if !ok {
 		return 0
 	}
 
 	// Limit the rise by the costs of the functions that it goes through, and by maxMoved for each cell.
 	for reason := range v.usedFunctions {
-		if reason >= 0 {
+		if reason >= 0 { // an arc, else a function of more than two variables
 			rise = min(rise, v.largestRiseOfPair(reason))
 		} else {
 			rise = min(rise, v.largestRiseOfWide(wideReason(reason)))
@@ -315,9 +314,9 @@ func (v *virtual) addDemand(value, movedCell int, units int64) {
 }
 
 // demandFromPair moves the units of cost that the struck value d needs to it from the function of two variables that is the reason of its
-// strike (d.reason, an arc): with all values that were left of the other variable, d costs more than theta in it. So that no entry of the
-// function falls below 0, values b of its other variable must give it as many units: those that were struck before d and whose cost with d
-// is at most theta.
+// strike (d.reason, an arc). d was struck since it costs more than theta in that function with every value b of the other variable that was
+// left. So that no entry of the function falls below 0, other values b must give it as many units: the values b that were struck before d
+// and whose cost with d is at most theta.
 //
 // v.movesPerUnit[cell] is what a cell changes by for each unit that the bound rises. v.strikeNumber numbers the struck values in their
 // order, from 1; it is 0 for values that are not struck.
@@ -414,7 +413,7 @@ func (s *solver) raiseVirtually() bool {
 		roundRise := s.lowerBound() - roundBound
 		isFruitless := roundRise < min(roundBound, s.upperBound-roundBound)/virtualWorth
 		if isThetaSmall || s.stopped || isFruitless {
-			return s.lowerBound() == startBound || s.propagateAll()
+			return s.lowerBound() == startBound || s.propagateAll() // without a rise there is nothing to propagate
 		}
 	}
 }

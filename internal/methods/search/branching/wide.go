@@ -58,8 +58,8 @@ func (s *mover) visitTuples(
 	}
 }
 
-// cheapestTuple returns the least cost of a combination of live values of w, a function of more than two variables, in which the variable
-// at position i has value a, and the index of the combination in the table. The cost includes the unary costs of the other variables.
+// cheapestTuple looks through the combinations of live values of w, a function of more than two variables, that have value a at position i.
+// It returns the least cost of one, and its index in the table. The cost includes the unary costs of the other variables.
 func (s *mover) cheapestTuple(w *wide, i int, a int32) (leastCost int64, index int32) {
 	leastCost = infiniteCost
 	s.visitTuples(w, i, a, withUnary, func(_ []int32, tupleIndex int32, cost int64) {
@@ -144,8 +144,8 @@ func (s *mover) moveGains(w *wide, i int) bool {
 
 // wideFullSupport moves costs from function id, one of more than two variables, to the variable at position i of its scope. Every value
 // gets its gain: the least cost of a combination with it, unary costs of the other variables included. For this the function first takes
-// from the unary costs of the other variables what it lacks, from one variable after another. It moves nothing if a moved cost is beyond
-// maxMoved already. It returns false on a conflict.
+// from the unary costs of the other variables what it lacks, from one variable after another. It moves nothing if a cost that was moved to
+// a value is beyond maxMoved already, since sums might overflow. It returns false on a conflict.
 func (s *mover) wideFullSupport(id int32, i int) bool {
 	w := &s.wides[id]
 	if !s.findGains(w, i, withUnary) {
