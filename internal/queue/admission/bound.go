@@ -19,9 +19,9 @@ type RequestCost struct {
 func (a RequestCost) MinCost() Cost {
 	s := a.Settings
 	c := Cost{
-		Flops: a.Numbers + a.Cases,
-		Bytes: max(float64(a.Bytes), 8*a.Numbers, float64(s.Memory)),
-		Parts: a.Demands,
+		Flops: a.Numbers + a.Cases,                                   // one for each number and case at least
+		Bytes: max(float64(a.Bytes), 8*a.Numbers, float64(s.Memory)), // a number has 8 bytes
+		Parts: a.Demands,                                             // one component for each demand at least
 	}
 	switch s.Method { // these methods spend their budget
 	case query.MethodSymmetryCP:

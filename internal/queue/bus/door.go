@@ -31,9 +31,12 @@ var vettedKinds = []message.Kind{
 	message.KindModel, message.KindCancel, message.KindTimer, message.KindBlob, message.KindGraph,
 }
 
-// CheckUserMessage checks a user's message and returns it as it may be stored. Its subject has no wildcards, it has no headers of
-// the server, and it never replaces a job's request, or right bytes under their digest. The error wraps ErrQuota above
-// a quota of the owner; its code is bad_input if nobody may store the message.
+// CheckUserMessage checks a user's message and returns it as it may be stored. That message has no wildcards in its subject
+// and no headers of the server, and it never replaces a job's request, or right bytes under their digest. The error wraps
+// ErrQuota above a quota of the owner; its code is bad_input if nobody may store the message.
+//
+// withSpare adds a header without meaning to messages that may later be moved in a full stream, which takes a message in
+// the place of another only if it is not larger.
 func (b *Bus) CheckUserMessage(ctx context.Context, subject string, h nats.Header, data []byte) (*nats.Msg, error) {
 	s, parseErr := message.ParseSubject(subject)
 	if s.Kind == message.KindTimer && parseErr == nil {

@@ -123,8 +123,9 @@ func (m *Models) List(ctx context.Context) (r Registered, err error) {
 	return r, nil
 }
 
-// addStoredMessage adds the model or the name on a subject to r, and counts the pieces of a model. If the message is
-// neither, IsUnreadable reports true for the error.
+// addStoredMessage adds the model or the name that is stored on a subject to r. For a model that is stored in pieces, it
+// also counts the model as a user of each piece. If the message is no model and no name, IsUnreadable reports true for
+// the error.
 func (m *Models) addStoredMessage(ctx context.Context, r *Registered, subject string) error {
 	if owner, name, ok := ParseAlias(subject); ok {
 		alias, _, err := m.readName(ctx, owner, name)
@@ -225,7 +226,7 @@ func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) 
 	}
 	digests, err := parsePieceList(stored.Data)
 	if err != nil {
-		return nil // there is nothing to find
+		return nil // a list that cannot be read names no pieces
 	}
 	r, err := m.List(ctx)
 	if err != nil {
@@ -233,6 +234,7 @@ func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) 
 	}
 	for _, piece := range sortedUnique(digests) {
 		subject := blobs.subject(piece)
+		// Removing this model leaves one user less. Pieces of other models stay.
 		if r.pieceUsers[subject]--; r.pieceUsers[subject] > 0 {
 			continue
 		}

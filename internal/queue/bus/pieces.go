@@ -220,7 +220,7 @@ func (b *Blobs) renewPieces(ctx context.Context, list []byte) (bool, error) {
 }
 
 // checkModelSpace returns ErrFull if b holds the registered models and n bytes more exceed the limit of their stream.
-// Otherwise some pieces would be stored before the stream is full, and stay for ever. It returns nil for a tenant's
+// Otherwise the first pieces of a model would be stored before the stream is full, and stay for ever. It returns nil for a tenant's
 // user, who may not ask for the size of streams and is bounded by a quota.
 func (b *Blobs) checkModelSpace(ctx context.Context, n int) error {
 	if b.stream != StreamGraph || b.conn.tenant != "" {

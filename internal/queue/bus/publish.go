@@ -136,7 +136,7 @@ func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.P
 	if c.tenant != "" {
 		return c.publishByWorker(ctx, m, opts...)
 	}
-	isSuspect, err := c.stalls.allowPublish(group(m.Subject))
+	isSuspect, err := c.stalls.allowPublish(group(m.Subject)) // isSuspect: the stream is known to store nothing
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,8 @@ const (
 const ProbeEvery = 4 * time.Second
 
 // Probe finds out whether the server stores messages, for processes that have none to store. It stores a small blob
-// again, unless somebody has done so in the last ProbeEvery. CheckStorage then returns what is known.
+// again, unless somebody has done so in the last ProbeEvery and no stream is known to store nothing. Afterwards
+// CheckStorage returns what was found out.
 func (c *Conn) Probe(ctx context.Context) error {
 	data := []byte(probeText + strings.Repeat(" ", probeBytes-len(probeText)))
 	subject := message.BlobSubject("", wire.Digest(data))
@@ -204,7 +205,7 @@ func (c *Conn) Probe(ctx context.Context) error {
 	}
 
 	err = c.publishAfter(ctx, &nats.Msg{Subject: subject, Data: data}, sequence)
-	if errors.Is(err, errTaken) { // another process did
+	if errors.Is(err, errTaken) { // another process has stored the probe meanwhile
 		return nil
 	}
 	return err

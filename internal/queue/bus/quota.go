@@ -156,8 +156,8 @@ type limit struct {
 	requests int // maximum number of requests without an answer; 0: any number
 }
 
-// currentLimit returns the limit of an owner in a stream. Its number of requests follows from the present backlog of a
-// lane.
+// currentLimit returns the limit of an owner in a stream. Its number of requests is the owner's share of a quarter of the
+// backlog, the number of jobs that may wait in a lane.
 func (q *Quotas) currentLimit(ctx context.Context, stream, owner string) (l limit, err error) {
 	s, err := q.log.conn.Stream(ctx, stream)
 	if err != nil {
@@ -169,7 +169,7 @@ func (q *Quotas) currentLimit(ctx context.Context, stream, owner string) (l limi
 		if err != nil {
 			return l, err
 		}
-		l.requests = max(1, int(l.Share*float64(backlog)/4)) // a quarter of the backlog may wait before each of the later stages
+		l.requests = max(1, int(l.Share*float64(backlog)/4)) // only a quarter may wait before each of the later stages
 	}
 	return l, nil
 }
@@ -185,7 +185,7 @@ func (l limit) exceeds(h *holding, moreBytes int64) (overBytes, overRequests boo
 // errors are those of Reserve.
 func (q *Quotas) reserve(ctx context.Context, stream, owner string, moreBytes int64) error {
 	l, err := q.currentLimit(ctx, stream, owner)
-	if err != nil || l.Bytes <= 0 && l.requests == 0 {
+	if err != nil || l.Bytes <= 0 && l.requests == 0 { // 0: there is no limit
 		return err
 	}
 	h, err := q.holding(ctx, holdingKey{stream: stream, owner: owner})
@@ -275,7 +275,8 @@ func (q *Quotas) count(ctx context.Context, key holdingKey, l limit, h *holding,
 	return err
 }
 
-// ownerSubjects returns the subjects of an owner's messages in a stream, with the number of messages on each.
+// ownerSubjects returns the subjects of an owner's messages in a stream, of all kinds that the stream keeps, with the
+// number of messages on each.
 func (q *Quotas) ownerSubjects(ctx context.Context, stream, owner string) (map[string]uint64, error) {
 	union := map[string]uint64{}
 	for _, group := range keptKinds {

@@ -68,7 +68,7 @@ func (q *Quotas) RemoveOldMessages(ctx context.Context) error {
 // too.
 func (q *Quotas) isCrowded(ctx context.Context, stream, owner string) (bool, error) {
 	l, err := q.currentLimit(ctx, stream, owner)
-	if err != nil || l.Bytes <= 0 && l.requests == 0 {
+	if err != nil || l.Bytes <= 0 && l.requests == 0 { // 0: there is no limit
 		return false, err
 	}
 	// A quarter of the limit; its number of requests is rounded up, because 0 means any number.
@@ -158,8 +158,8 @@ func (q *Quotas) removeAnsweredRequests(ctx context.Context, owner string) error
 	return nil
 }
 
-// purgeOlder removes an owner's messages of a kind that were stored before a time, and forgets what it knows about the
-// owner's share of the stream.
+// purgeOlder removes an owner's messages of a kind that were stored before a time. It also marks as old the number and
+// size of messages that the owner holds in the stream, with and without answered requests, so that they are counted anew.
 func (q *Quotas) purgeOlder(ctx context.Context, stream string, kind message.Kind, owner string, limit time.Time) error {
 	info, err := q.log.conn.Info(ctx, stream)
 	if err != nil {

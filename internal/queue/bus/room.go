@@ -166,8 +166,8 @@ func (r *Room) lane(lane int) *laneRoom {
 	return &r.lanes[lane]
 }
 
-// refresh asks the server for the room of a lane. No place is free if a later stream is nearly full. After the answer
-// refresh calls onAnswer, unless that is nil.
+// refresh asks the server how many places are free in a lane. None is free if one of r.laterStreams is nearly full. After
+// the answer refresh calls onAnswer, unless that is nil.
 func (r *Room) refresh(ctx context.Context, lane int, onAnswer func()) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -188,13 +188,13 @@ func (r *Room) refresh(ctx context.Context, lane int, onAnswer func()) {
 	*r.lane(lane) = laneRoom{free: free, askedAt: time.Now()}
 }
 
-// askFreePlaces asks the server for the number of messages that may be published in a lane: half of the free places,
-// because other publishers may take the other half. A lane has as many places as its bound, the backlog divided by
-// divisor, minus the messages that wait. If there are fewer than 0, free is that number. isShared is true if all lanes
-// have one consumer, whose bound is that of all lanes. If there is no answer, a few messages are let through, so that
-// work goes on.
+// askFreePlaces asks the server how many messages may be published in a lane. At most backlog/divisor messages may wait in
+// a lane; the free places are that bound minus the messages that wait. The result free is half of the free places,
+// because other publishers may take the other half, or all of them if they are below 0. isShared is true if all lanes
+// have one consumer; then the bound is the sum of the lanes' bounds. If there is no answer, a few messages are let
+// through, so that work goes on.
 func (r *Room) askFreePlaces(ctx context.Context, lane int) (free int, isShared bool) {
-	c, isShared, err := r.conn.LaneConsumer(ctx, r.stream, r.consumer, max(lane, 0))
+	c, isShared, err := r.conn.LaneConsumer(ctx, r.stream, r.consumer, max(lane, 0)) // a lane below 0 stands for all of them
 	if err != nil {
 		return roomIfUnknown, isShared
 	}
@@ -210,9 +210,9 @@ func (r *Room) askFreePlaces(ctx context.Context, lane int) (free int, isShared 
 	return free - max(free, 0)/2, isShared
 }
 
-// findFullStream returns the first of the later streams that is more than three quarters full, or "". It asks the
-// server at most every roomFreshFor. If there is no answer, no stream counts as full: the server then refuses messages
-// for itself.
+// findFullStream returns the first of r.laterStreams that is more than three quarters full, or "". It asks the server only
+// if the last answer is older than roomFreshFor, and else returns r.fullStream, where its caller keeps the result. If the
+// server does not answer, no stream counts as full: the server then refuses messages for itself.
 func (r *Room) findFullStream(ctx context.Context) (full string) {
 	r.mu.Lock()
 	full, isOld := r.fullStream, time.Since(r.fullCheckedAt) > roomFreshFor
@@ -237,8 +237,9 @@ func (r *Room) findFullStream(ctx context.Context) (full string) {
 	return full
 }
 
-// Remaining returns the number of messages that may be published in a lane, and the later stream that is nearly full,
-// or "". Both are as the server said at most roomFreshFor ago.
+// Remaining returns the number of messages that may still be published in a lane, and the name of a stream that is nearly
+// full among those that keep later results of the messages, or "". Both follow from what the server said at most
+// roomFreshFor ago.
 func (r *Room) Remaining(ctx context.Context, lane int) (remaining int, full string) {
 	r.mu.Lock()
 	isOld := time.Since(r.lane(lane).askedAt) > roomFreshFor

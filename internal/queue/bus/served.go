@@ -79,7 +79,7 @@ func findAskers(ctx context.Context, s jetstream.Stream, allLanesConsumer string
 	}
 	names = append(names, allLanesConsumer)
 
-	strongest := noConsumer
+	strongest := noConsumer // the largest of the found values, which grow from noConsumer to askedForLane
 	for _, name := range names {
 		consumer, err := s.Consumer(ctx, name)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -104,8 +104,8 @@ func findAskers(ctx context.Context, s jetstream.Stream, allLanesConsumer string
 // workerReplyTimeout bounds the wait for a worker's reply about other workers.
 const workerReplyTimeout = 2 * time.Second
 
-// checkLaneByWorker is CheckLane for a tenant's user, who may not look at consumers: it asks a reparam-worker, which
-// looks for it.
+// checkLaneByWorker is CheckLane for a tenant's user, who may not look at consumers. It asks a reparam-worker to look. If
+// a stage has no workers for the lane, the reply says so in Unserved.
 func (c *Conn) checkLaneByWorker(ctx context.Context, lane int) (nobody bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, workerReplyTimeout)
 	defer cancel()

@@ -108,6 +108,7 @@ func (s library) All(ctx context.Context, commands [][]any) ([]Reply, error) {
 		})
 		return err
 	})
+	// A refused command or a missing value is no error of All: the reply to that command says it.
 	var refused RedisError
 	if err != nil && !errors.As(err, &refused) && !errors.Is(err, redis.Nil) {
 		return nil, err

@@ -184,7 +184,7 @@ func (c *conn) subscribe(args []string) error {
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	if c.subs[s.id] == nil && c.subs != nil {
+	if c.subs[s.id] == nil && c.subs != nil { // c.subs is nil after the connection has ended
 		c.subs[s.id] = s
 		c.server.interest.add(s)
 	}
@@ -240,6 +240,7 @@ func (c *conn) deliver(s *subscription, subject, reply string, header, data []by
 	c.output = append(out, "\r\n"...)
 	c.changed.Signal()
 	c.mu.Unlock()
+	// The client may have limited the number of messages of the subscription.
 	if s.delivered++; s.maxMessages > 0 && s.delivered >= s.maxMessages {
 		c.removeSubscription(s)
 	}

@@ -192,7 +192,8 @@ func (c *consumer) nextDelivery() (*message, *pending) {
 	return m, p
 }
 
-// deliver sends a message to the subject of a request, with a reply subject for its acknowledgement.
+// deliver sends a message to the subject of a request, with a reply subject for its acknowledgement. The server's options
+// may give the delivery another fate, for tests: the message is lost, or delivered twice.
 func (c *consumer) deliver(m *message, p *pending, requestReply string) {
 	// Note the delivery, also if it is lost on its way.
 	s := c.stream.server

@@ -86,7 +86,8 @@ func (ix *index) matching(filter string) iter.Seq[*subject] {
 	return func(yield func(*subject) bool) { ix.root.eachMatching(filter, yield) }
 }
 
-// eachMatching yields the subjects below b whose further tokens match a filter. It returns false if yield did.
+// eachMatching yields the subjects below b, a branch of the tree of subjects, that match a filter. A branch stands for one
+// token, and the filter is for the tokens after that of b. eachMatching returns false if yield did.
 func (b *branch) eachMatching(filter string, yield func(*subject) bool) bool {
 	token, rest, hasMore := strings.Cut(filter, ".")
 	switch {

@@ -80,7 +80,7 @@ func (st *stream) lastMatching(filter string) *message {
 		}
 		return st.messageAt(sequences[len(sequences)-1])
 	}
-	lastSequence := uint64(0)
+	lastSequence := uint64(0) // 0 if there is none: no message has that sequence
 	for s := range st.subjects.matching(filter) {
 		lastSequence = max(lastSequence, s.sequences[len(s.sequences)-1])
 	}
@@ -174,7 +174,7 @@ func (st *stream) checkConditions(m *message) (earlier uint64, duplicate bool, r
 		return 0, false, refusal
 	}
 
-	// A schedule gets a rollup, by which it replaces the earlier messages on its subject.
+	// A scheduled message gets the header of a rollup, by which it replaces the earlier messages on its subject ("sub").
 	h := m.header
 	if headerValue(h, headerSchedule) != "" {
 		if !st.config.AllowMsgSchedules {

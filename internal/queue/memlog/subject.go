@@ -105,8 +105,8 @@ type interest struct {
 	queueTurn int                        // which member of a queue gets the next message
 }
 
-// listFor returns the map and the key of the list that has the subscriptions of a filter. The map is nil if that is
-// otherWild.
+// listFor returns where the subscriptions of a filter are: the map, and the key of their list in it. The map is nil for a
+// filter that has other wildcards than one * at its end: such subscriptions are in otherWild.
 func (in *interest) listFor(filter string) (lists map[string][]*subscription, key string) {
 	if isLiteral(filter) {
 		return in.literal, filter

@@ -52,7 +52,9 @@ func domainsOf(n *btn.Network) []int {
 	return domains
 }
 
-// CheckPlan checks one plan against a network, as CheckAssignments does.
+// CheckPlan checks one plan against a network, as CheckAssignments does. If a plan has several estimates, they are a
+// sequence by which they are judged. Such a sequence does not begin with an estimate whose quality, its fit to the network,
+// is known before contraction: that estimate would be the only one.
 func CheckPlan(n *btn.Network, p *btn.Plan) error {
 	if !(p.Accuracy >= 0) || math.IsInf(p.Accuracy, 1) {
 		return invalid("accuracy", "%v nats", p.Accuracy)

@@ -123,8 +123,8 @@ func checkContracted(v *btn.Value) error {
 	return nil
 }
 
-// checkWanted checks what is wanted of a value beside Z: derivatives, sums over cases, and those of a second Z, the
-// target.
+// checkWanted checks what may be wanted of a value beside Z: derivatives, sums over cases, and for a sensitivity the value
+// with one more observation (Target) and its derivatives.
 func checkWanted(v *btn.Value) error {
 	if err := checkDerivatives(v.Derivatives); err != nil {
 		return under("v.d", err)
@@ -283,7 +283,8 @@ func NearestJob(text string) string {
 	return nearestToken(text)
 }
 
-// nearestToken is NearestJob for a text without an owner.
+// nearestToken returns a valid token for any text: its first form.MaxToken bytes, with _ in place of every byte that
+// tokens do not have.
 func nearestToken(text string) string {
 	id := []byte(text[:min(len(text), form.MaxToken)])
 	for i := range id {
@@ -314,17 +315,18 @@ func checkQueries(queries []query.Query) error {
 			)
 		}
 	}
-	return form.CheckQueries(nil, false, queries)
+	return form.CheckQueries(nil, false, queries) // false: the model is not known here, so only the form is checked
 }
 
-// checkDemands checks the form of demands as that of the queries that would ask for the same.
+// checkDemands checks the form of demands. It makes, for each demand, a query that asks for the same, and reports what
+// the check of queries says about that.
 func checkDemands(demands []btn.Demand) error {
 	for i := range demands {
 		d := &demands[i]
 		q := query.Query{
 			Evidence: d.Evidence, Targets: d.Targets, Joint: d.Joint, MPE: d.Best > 0, Best: d.Best, Map: d.Map, Samples: d.Samples,
 		}
-		if d.Cases != nil {
+		if d.Cases != nil { // cases take the place of everything else
 			q = query.Query{Cases: d.Cases, Gradients: d.Derivatives}
 		}
 		var fieldError interface {

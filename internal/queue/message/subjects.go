@@ -349,9 +349,10 @@ func laneSubject(k Kind, lane int, job string) string {
 // Filter returns the subject filter of all messages of a kind: btn.v1.<kind>.>
 func Filter(k Kind) string { return wire.Prefix + string(k) + ".>" }
 
-// StreamSubjects returns the subjects of a kind that a stream takes, with wildcards: with as many tokens as ParseSubject
-// expects, once without and once with an owner's token if that is optional. A kind with lanes has them for every lane.
-// If a message has any other subject, no stream takes it, and its publisher learns that at once.
+// StreamSubjects returns the subjects of a kind that a stream takes, with wildcards for the tokens that ParseSubject
+// expects. If an owner's token is optional, each subject is there without and with one. A kind with lanes (l in its
+// layout) has subjects for every lane. If a message has any other subject, no stream takes it, and its publisher learns
+// that at once.
 func StreamSubjects(k Kind) []string {
 	layout := layouts[k]
 	wildcards := strings.Repeat(".*", len(layout)) // one for each token of the layout

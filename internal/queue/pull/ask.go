@@ -129,8 +129,8 @@ func (p *puller) requestOneInTurn(now time.Time) {
 	for range p.lanes {
 		l := p.lanes[p.firstLane]
 		p.passTurn(l)
-		blocked, mayAsk := p.mayAskBehind(l, now)
-		mayBegin := len(l.waiting) > blocked // a waiting message may begin
+		blocked, mayAsk := p.mayAskBehind(l, now) // blocked: number of waiting messages that cannot begin now
+		mayBegin := len(l.waiting) > blocked      // a waiting message may begin
 		if !mayAsk || mayBegin {
 			p.emptyInRow++
 			continue

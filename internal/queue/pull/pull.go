@@ -257,9 +257,9 @@ func Run(ctx context.Context, c *bus.Conn, intake Intake) error {
 // but its channels belongs to this goroutine.
 func (p *puller) run(ctx context.Context) error {
 	p.status = p.conn.NC.StatusChanged(nats.CONNECTED, nats.CLOSED)
-	defer p.conn.NC.RemoveStatusListener(p.status) // of the channel as it is now
+	defer p.conn.NC.RemoveStatusListener(p.status)
 
-	p.sleepTimer = time.NewTimer(time.Hour)
+	p.sleepTimer = time.NewTimer(time.Hour) // any time: it is set before each wait
 	defer p.sleepTimer.Stop()
 	p.pollTimer = time.NewTimer(time.Hour)
 	defer p.pollTimer.Stop()
@@ -349,7 +349,8 @@ func (p *puller) sendHeartbeats() {
 	}
 }
 
-// startWaiting starts waiting messages in the free slots, lane by lane in turn, and updates since when no slot is free.
+// startWaiting starts waiting messages in the free slots, lane by lane in turn. fullSince becomes the time since when no
+// slot is free, or zero.
 func (p *puller) startWaiting() {
 	for l, position := p.nextMessage(); l != nil; l, position = p.nextMessage() {
 		p.start(l, position)
@@ -389,13 +390,14 @@ func (p *puller) start(l *lane, position int) {
 }
 
 // processMessages processes the messages of toProcess one after the other. It is the body of goroutines that live on,
-// because a new goroutine for each message would grow its stack each time.
+// because a new goroutine for each message would grow its stack each time. Work calls free if it gives up waiting for a
+// computation. That ends the message for the puller, and another goroutine may begin, while this one still computes.
 func (p *puller) processMessages() {
 	for t := range p.toProcess {
 		began := time.Now()
 		free := func() { p.results <- finished{started: t, duration: time.Since(began), isGivenUp: true} }
 		if !p.intake.Work(t.Delivered, free) {
-			return // the message was given up, and another goroutine has taken the place of this one
+			return // the message was given up, and this goroutine does not count any more
 		}
 		p.results <- finished{started: t, duration: time.Since(began)}
 	}
@@ -419,7 +421,7 @@ func (p *puller) returnIfBlocked() {
 }
 
 // finish frees the slot of a message, and updates the average duration of messages. The duration of a heavy message does
-// not count, because it says nothing about the others.
+// not count, because it says nothing about the others. While messages are quick, lanes are not asked in turn.
 func (p *puller) finish(f finished) {
 	p.inWork--
 	f.load.inWork--
@@ -429,7 +431,7 @@ func (p *puller) finish(f finished) {
 	}
 	f.lane.forgetTenant(f.held)
 
-	if f.isGivenUp {
+	if f.isGivenUp { // its goroutine still computes, and does not take another message
 		p.goroutines--
 	}
 

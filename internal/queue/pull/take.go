@@ -120,7 +120,7 @@ func (p *puller) returnHeavy(l *lane) {
 	firstReturned, now := p.earliestReturned(l), time.Now()
 	l.keepWaiting(func(h held) bool {
 		switch {
-		case p.needsOnlySlot(h):
+		case p.needsOnlySlot(h): // it can begin once a slot is free
 			return true
 		case h.Attempt <= maxReturns: // another worker may have it at once
 			h.Redeliver(0)
@@ -155,8 +155,8 @@ func (l *lane) nextPause(now time.Time) time.Duration {
 	return min(l.asideUntil.Sub(now), maxAside)
 }
 
-// leaveToOthers returns messages that cannot begin soon to the server, and begins to ask the lanes in turn. An intake
-// with HoldsMessages keeps its messages.
+// leaveToOthers returns to the server the messages that wait here, because they cannot begin soon, and begins to ask the
+// lanes in turn. Messages that were returned maxReturns times stay. An intake with HoldsMessages keeps all its messages.
 func (p *puller) leaveToOthers() {
 	if p.intake.HoldsMessages {
 		return

@@ -117,7 +117,7 @@ func (p *turns) mayAskBehind(l *lane, now time.Time) (blocked int, mayAsk bool) 
 		return heavyBlocked, true // those of busy tenants begin soon, or there are no extra slots
 	}
 
-	// Hold about as many of busy tenants as begin within heldBlockedFor.
+	// Hold about as many messages of busy tenants as the slots can begin within heldBlockedFor.
 	limit := maxHeldBlocked
 	if p.averageTime > 0 {
 		limit = min(limit, max(minHeldBlocked, p.slots*int(heldBlockedFor/p.averageTime)))
@@ -125,7 +125,7 @@ func (p *turns) mayAskBehind(l *lane, now time.Time) (blocked int, mayAsk bool) 
 	return tenantBlocked + heavyBlocked, tenantBlocked < limit
 }
 
-// insert puts a message into the lane's waiting messages at a position.
+// insert puts a message into the lane's waiting messages at a position, and counts it for its tenant.
 func (p *turns) insert(l *lane, position int, d *bus.Delivered) {
 	h := held{Delivered: d, tenant: message.WorksFor(d.Subject, d.Header), isHeavy: p.isHeavy(d)}
 	if h.load = l.loads[h.tenant]; h.load == nil {

@@ -112,9 +112,9 @@ func parseURL(text string) (*url.URL, error) {
 	return url.Parse(text)
 }
 
-// secretsOf returns the password of a URL, or its user if there is no password (a token). It returns it decoded and as
-// written, for instance "a@b" and "a%40b". Secrets of fewer than 3 letters are left out: they are in half the words of
-// a sentence.
+// secretsOf returns the secret of a URL: the password, or the user if there is no password, because the user is a token
+// then. The result has the secret twice, decoded and as written, for instance "a@b" and "a%40b". A secret of fewer than 3
+// letters is left out: it would be found in half the words of a sentence.
 func secretsOf(text string) (secrets []string) {
 	u, err := parseURL(text)
 	if err != nil || u.User == nil {

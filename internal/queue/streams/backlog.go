@@ -205,7 +205,8 @@ func (k *Backlog) readTasks(ctx context.Context, lastSequence uint64) error {
 }
 
 // withSeconds returns l with the seconds that one worker takes for a number of messages, and for the flops of large
-// tasks beside them. Costs that the workers of the stage have not stated are assumed (assumedWork).
+// tasks beside them: messages·work.Seconds + flops/work.Flops, where work.Flops is in flops per second. Costs that the
+// workers of the stage have not stated are assumed (assumedWork).
 func (k *Backlog) withSeconds(stage string, l Load, messages, flops float64) Load {
 	work := k.work[stage]
 	if stage == query.StageAggregate && k.Own != nil { // the last stage states no cost to anybody
@@ -233,7 +234,8 @@ type workSums struct {
 	perFlop, perFlopCount float64 // seconds of a flop, and the number of statements with a rate
 }
 
-// add adds a statement. A 0 in it says that the number is unknown.
+// add adds what one worker states about the cost of its messages: w.Seconds is the time of a message, and w.Flops a rate
+// in flops per second. A number that is 0 is unknown. The sum of 1/w.Flops gives the harmonic mean of the rates.
 func (s *workSums) add(w message.Work) {
 	if w.Seconds > 0 {
 		s.seconds += w.Seconds
@@ -280,14 +282,14 @@ func (k *Backlog) readWork(ctx context.Context) error {
 			w.Seconds = s.seconds / s.secondsCount
 		}
 		if s.perFlopCount > 0 {
-			w.Flops = s.perFlopCount / s.perFlop
+			w.Flops = s.perFlopCount / s.perFlop // the harmonic mean of the stated rates
 		}
 		k.work[stage] = w
 	}
 	return nil
 }
 
-// tellFills calls Fills with the fill of each stream that has a limit.
+// tellFills calls Fills with the bytes in each stream that has a limit, and that limit, by the name of the stream.
 func (k *Backlog) tellFills(ctx context.Context) error {
 	if k.Fills == nil {
 		return nil

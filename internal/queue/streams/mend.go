@@ -177,7 +177,7 @@ func (m *Mender) skipAnswered(
 	if !f.MayHaveLanes || f.Stream != bus.StreamModel && f.Stream != bus.StreamPartial {
 		return fromStart, nil // the sweeper's, or of a work queue, which holds only unfinished work
 	}
-	mark, err := m.sweptMark(ctx)
+	mark, err := m.sweptMark(ctx) // mark.floor: the jobs of all models up to this sequence are answered
 	if err != nil || mark.floor == 0 {
 		return fromStart, err
 	}
@@ -209,5 +209,6 @@ func (m *Mender) sweptMark(ctx context.Context) (mark watermark, err error) {
 		return mark, err
 	}
 	models := streamState{StreamInfo: info}
+	// This Keeper has SweepAfter 0: it looks for answers of models of any age.
 	return (&Keeper{Bus: m.Bus, Log: m.Log}).computeWatermark(ctx, models, sweeper, bus.TimesOf(models.Config.Metadata))
 }

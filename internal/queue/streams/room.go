@@ -100,11 +100,11 @@ func (k *Keeper) pauseUntilLook() time.Duration {
 	return pause
 }
 
-// noteChanges sets the pause between looks: it doubles, up to roomIdle, if no stream has changed since the last look
-// and none is pressed, and is short again otherwise.
-func (k *Keeper) noteChanges(spaces map[string]streamState) {
+// noteChanges sets the pause between looks. It doubles, up to roomIdle, if no stream has changed since the last look and
+// none is fuller than roomPressed, above which its oldest messages are purged. Otherwise it is short again.
+func (k *Keeper) noteChanges(states map[string]streamState) {
 	isQuiet, lastSequences := true, map[string]uint64{}
-	for name, s := range spaces {
+	for name, s := range states {
 		if name != bus.StreamBlob { // it always changes, because probes are stored there
 			lastSequences[name] = s.State.LastSeq
 		}
@@ -179,9 +179,9 @@ type watermark struct {
 	times     bus.Times
 }
 
-// purgeableBefore returns the time before which all messages of a stream may be purged. They have to be older than the
-// first open model, by Margin unless they are models. Models and answers also have to be kept for their least times,
-// and blobs for Renew longer.
+// purgeableBefore returns the time before which all messages of a stream may be purged. Models may be purged if they are
+// older than the first model whose job has no answer, other messages if they are older by Margin. Models also have to be
+// kept for Grace, answers for Answers, and blobs for Renew longer than other messages.
 func (w watermark) purgeableBefore(stream string) time.Time {
 	limit := w.firstOpen.Add(-w.times.Margin)
 	switch stream {
@@ -200,8 +200,9 @@ func (w watermark) purgeableBefore(stream string) time.Time {
 	return limit
 }
 
-// computeWatermark computes the watermark from the server's description of the models, the sweeper's floor, and the
-// first models above the floor. The models have to be described before the sweeper's floor was read.
+// computeWatermark computes the watermark, up to which the jobs of all models are answered. It starts at the sweeper's
+// floor, the sequence up to which the sweeper has acknowledged all models, and is raised past answered models above that.
+// models is the server's description of their stream; it has to be older than the sweeper's floor.
 func (k *Keeper) computeWatermark(
 	ctx context.Context, models streamState, sweeper *jetstream.ConsumerInfo, times bus.Times,
 ) (watermark, error) {
@@ -243,6 +244,7 @@ func (k *Keeper) raiseFloor(ctx context.Context, mark *watermark) error {
 			mark.firstOpen = firstModel.Time
 		}
 
+		// Without a sweeper (SweepAfter < 0) no model is looked up.
 		if k.SweepAfter < 0 || mark.askedAt.Sub(firstModel.Time) <= 2*k.SweepAfter {
 			return nil
 		}
@@ -269,12 +271,13 @@ func (k *Keeper) isAnswered(ctx context.Context, subject string) (bool, error) {
 	return k.Bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(model.Job))
 }
 
-// purgeAll removes the oldest messages from the streams that are too full. A model goes before its answer, so that a
-// job's id stays taken while either is there. If the answers need room, the models before them go first.
-func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, mark watermark) error {
-	models := spaces[bus.StreamModel]
+// purgeAll removes the oldest messages from the streams that are too full. Each such stream has a target, the sequence
+// below which messages have to go, or 0 if it has room. A model goes before its answer, so that a job's id stays taken
+// while either is there. So if the answers need room, the models before them go first.
+func (k *Keeper) purgeAll(ctx context.Context, states map[string]streamState, mark watermark) error {
+	models := states[bus.StreamModel]
 	target := models.purgeTarget()
-	answersTarget := spaces[bus.StreamAnswer].purgeTarget()
+	answersTarget := states[bus.StreamAnswer].purgeTarget()
 	if answersTarget > 0 {
 		sequence, err := k.firstModelAfter(ctx, models, answersTarget, mark)
 		if err != nil {
@@ -293,7 +296,7 @@ func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, ma
 		}
 	}
 	if answersTarget > 0 {
-		if err := k.purgeAnswers(ctx, spaces[bus.StreamAnswer], answersTarget, mark); err != nil {
+		if err := k.purgeAnswers(ctx, states[bus.StreamAnswer], answersTarget, mark); err != nil {
 			return err
 		}
 	}
@@ -301,7 +304,7 @@ func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, ma
 	// The others do not depend on each other.
 	for _, name := range []string{bus.StreamPartial, bus.StreamDeadline, bus.StreamBlob} {
 		if err := k.purgeBefore(
-			ctx, spaces[name], spaces[name].purgeTarget(), mark.purgeableBefore(name),
+			ctx, states[name], states[name].purgeTarget(), mark.purgeableBefore(name),
 		); err != nil {
 			return err
 		}
@@ -309,8 +312,8 @@ func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, ma
 	return nil
 }
 
-// firstModelAfter returns the sequence below which the models have to go before all answers below answersTarget may go:
-// that of the first model stored after those answers, by the margin.
+// firstModelAfter returns the sequence below which the models have to go before all answers below answersTarget may go.
+// It is the sequence of the first model that was stored after those answers, and more than times.Margin after them.
 func (k *Keeper) firstModelAfter(ctx context.Context, models streamState, answersTarget uint64, mark watermark) (uint64, error) {
 	firstToStay, err := k.Bus.Log.FirstFrom(ctx, bus.StreamAnswer, answersTarget, time.Time{})
 	if errors.Is(err, bus.ErrNotFound) { // all answers may go
@@ -374,18 +377,19 @@ func (k *Keeper) purgeTo(ctx context.Context, s streamState, sequence uint64) er
 	return k.Bus.Log.Purge(ctx, s.Config.Name, "", sequence)
 }
 
-// noteCrowd sets what the sweeper needs to know (Crowd), and calls Tell with the room. The sweeper acknowledges a model
-// when its job has an answer, so NumAckPending is the number of jobs without answer, as far as the sweeper has come.
-func (k *Keeper) noteCrowd(spaces map[string]streamState, sweeper *jetstream.ConsumerInfo, mark watermark) {
+// noteCrowd sets what the sweeper needs to know (Crowd), and calls Tell with the room in each stream and the age of the
+// first job without answer. The sweeper acknowledges a model when its job has an answer, so NumAckPending is the number of
+// jobs without answer, as far as the sweeper has come.
+func (k *Keeper) noteCrowd(states map[string]streamState, sweeper *jetstream.ConsumerInfo, mark watermark) {
 	unanswered := sweeper.NumAckPending
 	crowd := Crowd{Times: mark.times, Many: unanswered > maxUnanswered}
-	for _, s := range spaces {
+	for _, s := range states {
 		isFull := s.usedShare > roomFull && s.Config.Name != bus.StreamModel
 		crowd.Full = crowd.Full || isFull
 
 		// Jobs without answer are moved to the end of a stream, so that the messages before them can be purged. That makes
 		// little room if at least half of the messages belong to such jobs; then it is done only for a full stream.
-		messages := max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs)
+		messages := max(s.State.Msgs, states[bus.StreamModel].State.Msgs)
 		mostAreUnanswered := 2*uint64(unanswered) >= messages
 		if s.usedShare <= roomLow || mostAreUnanswered && !isFull {
 			continue
@@ -407,7 +411,7 @@ func (k *Keeper) noteCrowd(spaces map[string]streamState, sweeper *jetstream.Con
 	k.mu.Unlock()
 
 	if k.Tell != nil {
-		k.Tell(k.measure(spaces, mark), mark.askedAt.Sub(mark.firstOpen))
+		k.Tell(k.measure(states, mark), mark.askedAt.Sub(mark.firstOpen))
 	}
 }
 

@@ -197,10 +197,10 @@ func fitStreams(ctx context.Context, js jetstream.JetStream, c Config, maxRoom i
 	}
 }
 
-// existingOptions returns the options of the existing streams; those that they do not show are 0. room is the number of
-// bytes that all streams would have together if each had its shares. existing has the names of the existing streams. If
-// streams have different numbers of replicas, because a change was interrupted, the largest one counts, so that nothing
-// becomes less safe unasked.
+// existingOptions returns the options of the existing streams; those that they do not show are 0. existing has the names
+// of the existing streams. room is the largest number of bytes for all streams that follows from one of them: topology
+// gives each stream some of the shares (a constant, 48) of room. If streams have different numbers of replicas, because a
+// change was interrupted, the largest one counts, so that nothing becomes less safe unasked.
 func existingOptions(ctx context.Context, js jetstream.JetStream) (c Config, room int64, existing map[string]bool, err error) {
 	existing = map[string]bool{}
 	for _, stream := range topology(Config{}) {
@@ -215,10 +215,10 @@ func existingOptions(ctx context.Context, js jetstream.JetStream) (c Config, roo
 		current := s.CachedInfo().Config
 		existing[stream.Name] = true
 		c.Replicas = max(c.Replicas, current.Replicas)
-		if !isRecreatable[stream.Name] || current.Replicas == 1 { // the others are in memory whatever was asked for
+		if !isRecreatable[stream.Name] || current.Replicas == 1 { // a recreatable stream with replicas is in memory in any case
 			c.InMemory = current.Storage == jetstream.MemoryStorage
 		}
-		room = max(room, current.MaxBytes/stream.MaxBytes*shares)              // stream.MaxBytes is in shares
+		room = max(room, current.MaxBytes/stream.MaxBytes*shares)              // bytes of one share, times the number of shares
 		if stream.Name == bus.StreamModel || stream.Name == bus.StreamAnswer { // the other streams keep longer than Keep, or not by age
 			c.Keep = cmp.Or(c.Keep, current.MaxAge)
 		}
@@ -326,7 +326,8 @@ func setupConsumers(ctx context.Context, js jetstream.JetStream, f Feed, c Confi
 	return err
 }
 
-// setupConsumersOnce is one attempt of setupConsumers.
+// setupConsumersOnce is one attempt of setupConsumers. First it removes the consumers that serve lanes in the other way:
+// the one for all lanes, or those for one lane each.
 func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c Config) error {
 	s, err := js.Stream(ctx, f.Stream)
 	if err != nil {
@@ -377,10 +378,10 @@ func removeOtherSplit(ctx context.Context, s jetstream.Stream, f Feed, c Config,
 }
 
 // setupConsumer creates a consumer of a stream, or updates it if it exists. If its state has to move between files and
-// memory, the consumer is removed and created again behind the messages that it has acknowledged.
+// memory, moveConsumer removes it, and it is created again behind the messages that it has acknowledged.
 func setupConsumer(ctx context.Context, s jetstream.Stream, config jetstream.ConsumerConfig, exists, isClustered bool) error {
 	var existing jetstream.Consumer
-	err := error(jetstream.ErrConsumerNotFound)
+	err := error(jetstream.ErrConsumerNotFound) // unless it is found
 	if exists {
 		existing, err = findConsumer(ctx, s, config.Durable, isClustered)
 	}

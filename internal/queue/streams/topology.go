@@ -241,7 +241,7 @@ func (f Feed) consumerConfigs(c Config) []jetstream.ConsumerConfig {
 		MemoryStorage: c.Replicas > 1 && f.Stream == bus.StreamModel,
 	}
 
-	if f.HeadersOnly {
+	if f.HeadersOnly { // the sweeper's consumer
 		config.AckWait *= sweepAckWait
 	}
 
