@@ -181,7 +181,7 @@ func refusalError(subject string, api *jetstream.APIError) error {
 // or a header that belongs to another kind of message.
 func CheckKept(subject string, h nats.Header, data []byte) error {
 	if owner, name, ok := ParseAlias(subject); ok {
-		if HasBlob(h) {
+		if HasBlob(h) { // the name's versions are stored as a blob
 			return checkNamed(h, data)
 		}
 		a := Alias{Owner: owner, Name: name}

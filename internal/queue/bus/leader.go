@@ -43,7 +43,7 @@ func (c *Conn) withRetries(ctx context.Context, ask func(context.Context) error)
 	asked := 0
 	for until := time.Now().Add(retryFor); ; {
 		bounded, cancel := c.withAttemptTimeout(ctx, asked)
-		connected, done := c.untilReconnect(bounded)
+		connected, done := c.untilReconnect(bounded) // ends when the connection was lost and replaced
 		err := ask(connected)
 		asked++
 		hasReconnected := errors.Is(context.Cause(connected), errReconnected)

@@ -197,7 +197,7 @@ func (b *Blobs) hasAllPieces(ctx context.Context, list []byte) (bool, error) {
 		return b.forEachPiece(ctx, list, func(*jetstream.RawStreamMsg) (bool, error) { return true, nil })
 	}
 	digests, err := parsePieceList(list)
-	if err != nil {
+	if err != nil { // a list that cannot be read has no pieces
 		return false, nil
 	}
 	for _, digest := range digests {

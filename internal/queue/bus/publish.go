@@ -79,7 +79,8 @@ func Pause(ctx context.Context, d time.Duration) {
 }
 
 // answersLaterPublish sends a message that the subject's stream has to refuse, because it is to follow a sequence that
-// never comes, and reports whether the stream refuses it.
+// never comes, and reports whether the stream refuses it. If it does, it answers requests, and an earlier message without
+// an answer was not stored.
 func (c *Conn) answersLaterPublish(ctx context.Context, subject string) bool {
 	ctx, cancel := context.WithTimeout(ctx, c.AnswerWithin(askWithin))
 	defer cancel()
@@ -236,7 +237,7 @@ func publishError(subject string, err error) error {
 		return err
 	}
 
-	// Nobody has answered.
+	// Nobody has answered. Messages of the vetted kinds are those that users may send.
 	if errors.Is(err, jetstream.ErrNoStreamResponse) && slices.Contains(vettedKinds, message.KindOf(subject)) {
 		return fault.New(fault.Infrastructure, "%w: publish %s: for a tenant or a client reparam-worker stores it: does one run? %w",
 			ErrNoStream, subject, err)

@@ -13,9 +13,9 @@ import (
 )
 
 // RemoveAnswered removes what an owner no longer needs after one of its jobs was answered. If the owner holds more than a
-// quarter of its quota of requests, it removes the job's request; if more than a quarter of its quota of answers, the
-// owner's old messages. It costs at most two requests to the server per second and owner, and one more per job above a
-// quarter.
+// quarter of its quota of requests, it removes the job's request. If the owner holds more than a quarter of its quota of
+// answers, it removes the owner's old messages. For the sizes it sends at most two requests to the server per second and
+// owner, and above a quarter one more for each job.
 func (q *Quotas) RemoveAnswered(ctx context.Context, job string) error {
 	owner := message.Owner(job)
 	if q == nil || owner == "" {

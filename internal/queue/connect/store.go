@@ -133,7 +133,7 @@ func (s library) Keys(ctx context.Context, pattern string) ([]string, error) {
 		}
 		return it.Err()
 	}
-	scan := func(ctx context.Context, node redis.Cmdable) error {
+	scan := func(ctx context.Context, node redis.Cmdable) error { // walks again if the node had ended the connection
 		return s.retryEnded(ctx, func() error { return walk(ctx, node) })
 	}
 	if cluster, ok := s.client.(*redis.ClusterClient); ok {

@@ -313,7 +313,7 @@ func (st *stream) update(data []byte) (response, *jetstream.APIError) {
 	if changesKind {
 		return nil, apiError(500, codeRestricted, "stream configuration update can not change name, retention or storage type")
 	}
-	st.config, st.configJSON = config, nil
+	st.config, st.configJSON = config, nil // nil: the JSON is encoded anew when it is needed
 	if config.MaxAge > 0 {
 		st.setTimer(time.Now())
 	}

@@ -217,6 +217,7 @@ func (c *consumer) deliver(m *message, p *pending, requestReply string) {
 	if c.config.HeadersOnly {
 		header, data = withHeaders(header, "Nats-Msg-Size", strconv.Itoa(len(data))), nil
 	}
+	// The client library reads what it knows about the delivery from the tokens of the reply subject.
 	ack := fmt.Sprintf("%s%s.%s.%d.%d.%d.%d.%d", ackPrefix, c.stream.config.Name, c.name,
 		p.attempts, m.sequence, p.delivery, m.storedAt.UnixNano(), c.undelivered)
 	s.send(nil, requestReply, m.subject, ack, header, data)

@@ -419,7 +419,7 @@ func (st *stream) onTimer() {
 
 	// Deliver scheduled messages, and set the timer for the next ones.
 	if st.config.AllowMsgSchedules {
-		for _, m := range slices.Clone(st.messages) {
+		for _, m := range slices.Clone(st.messages) { // a delivery may remove messages, also later ones of the list
 			if at, ok := scheduledTime(m); ok && !now.Before(at) && st.messageAt(m.sequence) == m {
 				st.deliverScheduled(m)
 			} else if ok {

@@ -159,7 +159,7 @@ func (in *interest) receivers(subject string) []*subscription {
 		return matching
 	}
 
-	// Divide them by queue, and take one member of each queue in turn.
+	// Divide them by queue, and take one member of each queue. queueTurn, the count of earlier turns, selects it.
 	var receivers []*subscription
 	members := map[string][]*subscription{}
 	for _, s := range matching {

@@ -229,7 +229,7 @@ func (l *linkList) Encode(w *codec.Writer) error {
 	)
 }
 
-// Decode reads n cores, one at a time.
+// Decode reads n cores, one at a time. Charge bounds the memory of the list before it is allocated.
 func (l *coreList) Decode(r *codec.Reader, n int) error {
 	if err := r.Charge(n, reflect.TypeFor[btn.Core]()); err != nil {
 		return err
@@ -240,7 +240,7 @@ func (l *coreList) Decode(r *codec.Reader, n int) error {
 	)
 }
 
-// Decode reads n links, one at a time.
+// Decode reads n links, one at a time. Charge bounds the memory of the list before it is allocated.
 func (l *linkList) Decode(r *codec.Reader, n int) error {
 	if err := r.Charge(n, reflect.TypeFor[btn.Link]()); err != nil {
 		return err

@@ -222,7 +222,8 @@ type planWriter struct {
 	common    commonList
 }
 
-// newPlanBlob returns the encoded form of a plan.
+// newPlanBlob returns the encoded form of a plan: its estimates, and the values that several of their parts share, which
+// the writer collects.
 func newPlanBlob(p *btn.Plan) (planBlob, error) {
 	if p == nil {
 		return planBlob{}, fmt.Errorf("%w: no plan", ErrInvalid)

@@ -38,7 +38,7 @@ func Patience(deadlineMS int64) time.Duration {
 // DecodeRequest decodes a request as wire.Decode does, except that the job's id may be missing or empty. Then the job
 // gets the id that newJob returns.
 func DecodeRequest(b []byte, m *wire.Request, newJob func() string) error {
-	var loose looseModel
+	var loose looseModel // a wire.Request without the check that it has a job
 	err := unmarshal(m.Name(), b, wire.MaxModel, &loose)
 
 	if *m = wire.Request(loose); err == nil {

@@ -366,7 +366,7 @@ func StreamSubjects(k Kind) []string {
 
 	var subjects []string
 	for lane := range wire.Lanes {
-		unowned := wire.Prefix + string(k) + "." + strconv.Itoa(lane) + wildcards[len(".*"):]
+		unowned := wire.Prefix + string(k) + "." + strconv.Itoa(lane) + wildcards[len(".*"):] // the lane in the place of its wildcard
 		subjects = append(subjects, unowned, unowned+".*")
 	}
 	return subjects

@@ -179,7 +179,8 @@ func (p *puller) request(l *lane, batch int, expires time.Duration, lostAt time.
 	}
 }
 
-// withdrawRequests withdraws all requests of all lanes.
+// withdrawRequests withdraws all requests of all lanes, also those that were left open while all slots were taken
+// (waitsBeyond): the server drops requests whose inbox is closed.
 func (p *puller) withdrawRequests() {
 	p.waitsBeyond = false
 	if p.inbox != nil {

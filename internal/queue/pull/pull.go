@@ -232,7 +232,7 @@ func Run(ctx context.Context, c *bus.Conn, intake Intake) error {
 
 	// Process messages. The capacity of replies is chosen so that it is ample, because messages above it are lost.
 	p.replies = make(chan *nats.Msg, 2*maxHeldBlocked+8*intake.Prefetch*len(p.lanes))
-	p.toProcess = make(chan started, p.slots+extraSlots)
+	p.toProcess = make(chan started, p.slots+extraSlots) // an extra slot is for a tenant without a message in work
 	p.results = make(chan finished, p.slots+extraSlots)
 	defer close(p.toProcess)
 	err := p.run(ctx)
@@ -316,9 +316,9 @@ func (p *puller) handleEvent(ctx context.Context) (isOver bool, err error) {
 	return false, nil
 }
 
-// sleepTime returns for how long the puller may sleep if nothing comes. That is a moment if a lane needs a request, or
-// if messages or requests may soon have to go back to the server (returnIfBlocked). Otherwise it is the time until the
-// first heartbeat is due, Heartbeat after the last one, or until the first request counts as lost.
+// sleepTime returns for how long the puller may sleep if nothing comes. That is a moment, at most half of hoardFor, if a
+// lane needs a request, or if messages or requests may soon have to go back to the server (returnIfBlocked). Otherwise it is
+// the time until the first heartbeat is due, Heartbeat after the last one, or until the first request counts as lost.
 func (p *puller) sleepTime(now, lastHeartbeat time.Time) time.Duration {
 	moment := min(p.intake.Heartbeat, hoardFor/2)
 	next := now.Add(time.Hour)

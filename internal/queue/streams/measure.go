@@ -42,7 +42,8 @@ type Room struct {
 }
 
 // measure returns the room of each stream that has a limit. Messages older than the watermark can be purged, and do not
-// count as held.
+// count as held. Seconds is the time until held messages fill the share roomRefused, at which clients are refused, if
+// messages come at the present rate.
 func (k *Keeper) measure(states map[string]streamState, mark watermark) map[string]Room {
 	if k.rates == nil {
 		k.rates = map[string]*arrivalRate{}

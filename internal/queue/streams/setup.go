@@ -34,7 +34,7 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	requestCtx, release := withoutDeadline(ctx)
+	requestCtx, release := withoutDeadline(ctx) // so that no single request waits until the deadline of ctx
 	defer release()
 	lastText := "" // of the last obstacle, which is logged once
 	noteAndWait := func(obstacle error) {

@@ -46,7 +46,8 @@ func topology(c Config) []jetstream.StreamConfig {
 }
 
 // keptStream returns a stream that keeps messages of some kinds for c.Keep, one for each subject: DiscardNewPerSubject
-// refuses a second message on a subject. If the stream is full, DiscardNew refuses all messages.
+// refuses a second message on a subject. If the stream is full, DiscardNew refuses all messages. The size of the stream is
+// share, its number of shares of the room for all streams, which streamBytes turns into bytes.
 func keptStream(c Config, name, description string, share int64, kinds ...message.Kind) jetstream.StreamConfig {
 	var subjects []string
 	for _, k := range kinds {
