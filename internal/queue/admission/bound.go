@@ -13,8 +13,8 @@ type RequestCost struct {
 	Settings query.Settings // as they were sent: zeros are defaults
 }
 
-// MinCost returns a lower bound of the cost of a request, which includes the cost that its settings declare: memory,
-// the budget of a method that spends one, and components of a decomposition that is learned. Settings that are not
+// MinCost returns a lower bound of the cost of a request. It includes the cost that the request's settings declare: memory,
+// the budget if the method spends it, and the number of components if a decomposition is learned. Settings that are not
 // given count only with the cost that always arises.
 func (a RequestCost) MinCost() Cost {
 	s := a.Settings

@@ -145,9 +145,9 @@ func (b *Blobs) isSound(ctx context.Context, stored *jetstream.RawStreamMsg, dig
 	return wire.Digest(stored.Data) == digest, nil
 }
 
-// renew moves a blob to the end of its stream if it is older than the stream's Times.Renew. Before it, its pieces are
-// moved, the messages that have its bytes if it is too large for one. renew reports false if the blob has to be written
-// again. Registered models do not expire, and stay where they are.
+// renew moves a blob to the end of its stream if it is older than the stream's Times.Renew. A blob that is too large for
+// one message is a list of pieces, other messages with its bytes, which are moved before it. renew reports false if the
+// blob has to be written again. Registered models do not expire, and stay where they are.
 func (b *Blobs) renew(ctx context.Context, stored *jetstream.RawStreamMsg) (isFresh bool, err error) {
 	if b.conn.tenant != "" {
 		return b.stream == StreamGraph, nil // a tenant's user cannot read the stream's Times, and writes other blobs again

@@ -92,7 +92,7 @@ func (l *Log) erase(ctx context.Context, stream, filter string) (map[string]uint
 	if err != nil || len(subjects) == 0 {
 		return nil, err
 	}
-	return subjects, l.Purge(ctx, stream, filter, 0)
+	return subjects, l.Purge(ctx, stream, filter, 0) // 0: whatever their sequences are
 }
 
 // unownedJobsNaming returns the jobs without an owner whose request, answer or dead letter names a tenant in its

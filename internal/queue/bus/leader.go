@@ -129,9 +129,10 @@ func (c *Conn) withAttemptTimeout(ctx context.Context, asked int) (context.Conte
 	return ctx, func() {}
 }
 
-// isTransient reports whether a request failed for a reason that a cluster overcomes by itself: a leader is being
-// chosen, a leader was lost with messages on their way (which looks as if nothing were stored), or another message of
-// the subject is on its way to the replicas.
+// isTransient reports whether a request failed for a reason that a cluster overcomes by itself:
+//   - A leader is being chosen.
+//   - A leader was lost with messages on their way. That looks as if nothing were stored (ErrStorage).
+//   - Another message of the subject is on its way to the replicas (codeInFlight).
 func isTransient(err error) bool {
 	var api *jetstream.APIError
 	switch {

@@ -128,7 +128,7 @@ func (m *Models) List(ctx context.Context) (r Registered, err error) {
 // the error.
 func (m *Models) addStoredMessage(ctx context.Context, r *Registered, subject string) error {
 	if owner, name, ok := ParseAlias(subject); ok {
-		alias, _, err := m.readName(ctx, owner, name)
+		alias, _, err := m.readName(ctx, owner, name) // its sequence is of no interest
 		if err == nil && len(alias.Versions) > 0 {
 			r.Names = append(r.Names, alias)
 		}
@@ -205,7 +205,7 @@ func (m *Models) Remove(ctx context.Context, owner, name string) error {
 			return err
 		}
 	}
-	if err := m.log.Purge(ctx, StreamGraph, subject, 0); err != nil {
+	if err := m.log.Purge(ctx, StreamGraph, subject, 0); err != nil { // 0: whatever its sequence is
 		return err
 	}
 	if !exists {
@@ -238,7 +238,7 @@ func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) 
 		if r.pieceUsers[subject]--; r.pieceUsers[subject] > 0 {
 			continue
 		}
-		if err := m.log.Purge(ctx, StreamGraph, subject, 0); err != nil {
+		if err := m.log.Purge(ctx, StreamGraph, subject, 0); err != nil { // 0: whatever its sequence is
 			return err
 		}
 	}

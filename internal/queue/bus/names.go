@@ -136,7 +136,7 @@ func (m *Models) PutVersion(ctx context.Context, name, digest, author string) (v
 			return 0, err
 		}
 		if i := slices.IndexFunc(alias.Versions, func(v Version) bool { return v.Digest == digest }); i >= 0 {
-			return i + 1, nil
+			return i + 1, nil // versions are numbered from 1
 		}
 		if len(alias.Versions) >= maxVersions {
 			return 0, fault.New(fault.BadInput, "bus: the name %s has %d versions, no more are kept: remove it, or take another",

@@ -25,7 +25,7 @@ func (q *Quotas) RemoveAnswered(ctx context.Context, job string) error {
 		isCrowded, err := q.isCrowded(ctx, stream, owner)
 		switch {
 		case err == nil && isCrowded && stream == StreamModel:
-			err = q.log.Purge(ctx, StreamModel, message.AnyLaneFilter(job), 0)
+			err = q.log.Purge(ctx, StreamModel, message.AnyLaneFilter(job), 0) // 0: whatever its sequence is
 		case err == nil && isCrowded:
 			err = q.removeOld(ctx, owner)
 		}
@@ -81,7 +81,7 @@ func (q *Quotas) isCrowded(ctx context.Context, stream, owner string) (bool, err
 	}
 	defer h.turn.Release(1)
 	if h.isOlderThan(holdingFreshFor) {
-		if err := q.refresh(ctx, key, l, h, 0); err != nil {
+		if err := q.refresh(ctx, key, l, h, 0); err != nil { // 0: for no further message
 			return false, err
 		}
 	}
@@ -151,7 +151,7 @@ func (q *Quotas) removeAnsweredRequests(ctx context.Context, owner string) error
 		return err
 	}
 	for _, subject := range answered {
-		if err := q.log.Purge(ctx, StreamModel, subject, 0); err != nil {
+		if err := q.log.Purge(ctx, StreamModel, subject, 0); err != nil { // 0: whatever its sequence is
 			return err
 		}
 	}
@@ -168,7 +168,7 @@ func (q *Quotas) purgeOlder(ctx context.Context, stream string, kind message.Kin
 
 	// below is the sequence of the first message that is young enough to stay.
 	below := info.State.LastSeq + 1
-	switch first, err := q.log.FirstFrom(ctx, stream, 0, limit); {
+	switch first, err := q.log.FirstFrom(ctx, stream, 0, limit); { // 0: by its time
 	case err == nil:
 		below = min(below, first.Sequence)
 	case !errors.Is(err, ErrNotFound): // if nothing is found, all are older

@@ -38,10 +38,10 @@ const (
 	askedForLane                     // workers of the lane ask
 )
 
-// CheckLane returns nil if workers of all four stages ask for messages of a lane, or work on some. Otherwise the error
-// names a stage without workers, and wraps ErrNoWorkers or ErrNoStream. nobody is true if the stage has no workers for
-// other lanes either. If the server does not tell, CheckLane returns nil. A worker that is busy with other lanes may
-// seem not to serve this one for a moment.
+// CheckLane returns nil if workers of all four stages ask for messages of a lane, or work on some. (Tenants are spread over
+// lanes, and a worker may serve only some of them.) Otherwise the error names a stage without workers, and wraps
+// ErrNoWorkers or ErrNoStream. nobody is true if the stage has no workers for other lanes either. If the server does not
+// tell, CheckLane returns nil. A worker that is busy with other lanes may seem not to serve this one for a moment.
 func (c *Conn) CheckLane(ctx context.Context, lane int) (nobody bool, err error) {
 	if c.tenant != "" {
 		return c.checkLaneByWorker(ctx, lane)

@@ -125,7 +125,7 @@ func (s library) Keys(ctx context.Context, pattern string) ([]string, error) {
 	var mu sync.Mutex // the nodes of a cluster are asked at the same time
 	var keys []string
 	walk := func(ctx context.Context, node redis.Cmdable) error {
-		it := node.Scan(ctx, 0, pattern, 1000).Iterator()
+		it := node.Scan(ctx, 0, pattern, 1000).Iterator() // about 1000 keys in each reply
 		for it.Next(ctx) {
 			mu.Lock()
 			keys = append(keys, it.Val())

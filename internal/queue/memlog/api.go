@@ -42,9 +42,9 @@ func (s *Server) handleAPI(subject string, data []byte, reply string) bool {
 	return true
 }
 
-// sendMessages answers a request for messages: of a consumer, or of a stream by a direct get. name has the name of the
-// stream and, after a dot, that of the consumer or the subject of the message. It reports whether the stream or the
-// consumer exists, and takes such requests.
+// sendMessages answers a request for messages, either of a consumer or, by a direct get, of a stream. name has the name of
+// the stream and, after a dot, that of the consumer, or for a direct get the subject of the message. sendMessages reports
+// whether the stream or the consumer exists, and takes such requests.
 func (s *Server) sendMessages(verb, name string, data []byte, reply string) bool {
 	streamName, rest, _ := strings.Cut(name, ".")
 	st := s.streams[streamName]

@@ -120,7 +120,7 @@ func (c *consumer) description() response {
 	}
 	return c.stream.server.withLeader(response{
 		"stream_name": c.stream.config.Name, "name": c.name, "created": c.created.UTC(), "config": cachedJSON(&c.configJSON, &c.config),
-		"delivered":       jetstream.SequenceInfo{Consumer: c.delivered, Stream: c.next - 1},
+		"delivered":       jetstream.SequenceInfo{Consumer: c.delivered, Stream: c.next - 1}, // the last delivery, and its message
 		"ack_floor":       jetstream.SequenceInfo{Consumer: delivery, Stream: sequence},
 		"num_ack_pending": len(c.pending), "num_redelivered": repeated, "num_waiting": waiting, "num_pending": c.undelivered,
 		"ts": time.Now().UTC(),

@@ -69,7 +69,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	if err != nil {
 		c.sendLine("-ERR '" + err.Error() + "'\r\n")
 		c.server.removeConn(c)
-		c.end(false)
+		c.end(false) // false: the client may still read the error
 	}
 	return len(b), nil
 }
@@ -134,10 +134,10 @@ func splitArgs(line string, memory *[4]string) (args []string, ok bool) {
 	return args, true
 }
 
-// readPublish interprets a message from the client. argLine has its subject, the subject for a reply if there is one,
-// the number of bytes of headers if hasHeaders, and the number of all bytes. input begins with the bytes of the headers
-// and the payload, and a line end. readPublish returns their number with the line end, or −1 if input does not have all
-// of them yet.
+// readPublish interprets a message from the client. argLine is what follows PUB or HPUB in the line before the message:
+// the subject, a subject for the reply if there is one, and the numbers of bytes. For HPUB (hasHeaders) these are the bytes
+// of the headers and the bytes of headers and payload together; for PUB only the latter. input begins with these bytes and
+// a line end. readPublish returns how many bytes they are with the line end, or −1 if input does not have all of them yet.
 func (c *conn) readPublish(input []byte, hasHeaders bool, argLine string) (int, error) {
 	var memory [4]string // as many arguments as there may be
 	args, ok := splitArgs(argLine, &memory)

@@ -197,9 +197,9 @@ func (st *stream) checkConditions(m *message) (earlier uint64, duplicate bool, r
 	return 0, false, st.checkLimits(m)
 }
 
-// checkExpectations returns an error if the stream is not as a header of a new message expects it: its name, the last
-// sequence on a subject (the message's own, or those that match a filter), or the last sequence of the stream. A header
-// that is missing expects nothing.
+// checkExpectations returns an error if a header of a new message expects another state of the stream. A message may expect
+// the stream's name, the stream's last sequence, and the last sequence on a subject: its own, or all those that match the
+// filter of another header. A header that is missing expects nothing.
 func (st *stream) checkExpectations(m *message) *jetstream.APIError {
 	h := m.header
 	if expected := headerValue(h, headerStream); expected != "" && expected != st.config.Name {

@@ -69,7 +69,7 @@ func mapSubject(source, destination, subject string) string {
 			break
 		}
 		filterToken, filterRest, hasMore := strings.Cut(source, ".")
-		subjectToken, subjectRest, _ := strings.Cut(subject, ".")
+		subjectToken, subjectRest, _ := strings.Cut(subject, ".") // it has this token, because subject matches source
 		if filterToken == "*" {
 			values = append(values, subjectToken)
 		}

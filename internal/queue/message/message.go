@@ -55,7 +55,7 @@ var (
 // encodeBlob returns the bytes of a blob v, or an error if they are more than a reader takes. name is its name in
 // errors.
 func encodeBlob(name string, v any) ([]byte, error) {
-	b, err := codec.Marshal(name, v, false)
+	b, err := codec.Marshal(name, v, false) // false: an empty list differs from nil
 	if err == nil && len(b) > MaxBlob {
 		return nil, fault.Wrap(
 			fault.OverBudget,
@@ -211,9 +211,9 @@ func checkWeights(w *btn.Weights) error {
 	return nil
 }
 
-// checkPicked checks the states that were picked from bundles of samples: Ln has the ln weight of each bundle, and
-// Values the values of each bundle's state one after the other, so that their number is a multiple of the number of
-// bundles.
+// checkPicked checks the states that were picked from bundles (consecutive samples), one from each. Ln has the ln weight of
+// each bundle. Values has the values of the variables in the state of the first bundle, then those of the second, and so
+// on, so their number is a multiple of the number of bundles.
 func checkPicked(x *btn.Picked) error {
 	if n := len(x.Ln); x.First < 0 || n == 0 || len(x.Values)%n != 0 {
 		return invalid("v", "%d values of %d states, the first %d", len(x.Values), n, x.First)

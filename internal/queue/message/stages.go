@@ -197,7 +197,7 @@ func (m *Partial) Validate() error {
 		}
 	}
 
-	return checkTimes(m.Stored, 0, m.Timings)
+	return checkTimes(m.Stored, 0, m.Timings) // 0: it has no deadline
 }
 
 // checkEnds checks that ends is ascending, from 1 to n. A job of n chunks may be answered with its first end chunks,

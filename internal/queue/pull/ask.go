@@ -32,8 +32,8 @@ func (p *puller) requestMessages() {
 	}
 }
 
-// requestOfAllLanes sends a request to every lane of which at most half of the desired messages are held or requested.
-// A busy worker whose messages are quick asks for a burst.
+// requestOfAllLanes sends a request to every lane, that is, to its consumer, if at most half of the desired messages are held
+// here or requested. A busy worker whose messages are quick asks for a burst.
 func (p *puller) requestOfAllLanes(now time.Time) {
 	limit, expiry := p.intake.Prefetch, pullExpiry
 	isBusyAndQuick := p.quickInRow > p.slots && now.Sub(p.lastEnd) < burstFor

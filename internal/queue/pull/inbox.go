@@ -41,7 +41,8 @@ func Open(c *bus.Conn, stream string, replies chan *nats.Msg) (*Inbox, error) {
 	return inbox, nil
 }
 
-// Pull asks a consumer for up to batch messages: those that come within expires, or if that is 0, those that are there.
+// Pull asks a consumer for up to batch messages. The server sends those that it has now and, if expires is above 0, also
+// those that come until expires has passed.
 func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 	request := fmt.Sprintf(`{"batch":%d,"expires":%d`, batch, expires.Nanoseconds())
 	if expires <= 0 {

@@ -80,17 +80,18 @@ func (p *puller) checkConsumer(l *lane) {
 	}()
 }
 
-// enqueue puts a message into its lane, behind those that were delivered as often or more often, so that messages with
-// few deliveries left begin first. (If workers die, every message that they held has one delivery less left.) Messages
-// with more than MaxPriorityAttempt deliveries begin last: they failed by trouble with the servers.
+// enqueue puts a message into its lane (the messages of one consumer, which serves some of the tenants). Messages with many
+// deliveries, which have few left, begin first; among equals the earlier one begins first. (If workers die, every message
+// that they held has one delivery less left.) Messages with more than MaxPriorityAttempt deliveries begin last: they failed
+// by trouble with the servers.
 func (p *puller) enqueue(d *bus.Delivered) {
 	l := p.laneOf[d.Consumer]
 	if l == nil { // of a consumer that is not asked here
-		d.Redeliver(0)
+		d.Redeliver(0) // at once
 		return
 	}
 
-	l.requested = max(0, l.requested-1)
+	l.requested = max(0, l.requested-1) // one of the requested messages has come
 	if p.intake.StartDelay != nil {
 		if pause := p.intake.StartDelay(d); pause > 0 {
 			d.Redeliver(pause)
@@ -177,7 +178,7 @@ func (p *puller) returnWaiting(maxAttempts int) {
 			if maxAttempts > 0 && h.Attempt > maxAttempts {
 				return true
 			}
-			h.Redeliver(0)
+			h.Redeliver(0) // at once, to any worker
 			return false
 		})
 	}
@@ -192,7 +193,7 @@ func (p *puller) returnLate() {
 				continue // the end of a request
 			}
 			if d, err := bus.NewDelivered(m); err == nil {
-				d.Redeliver(0)
+				d.Redeliver(0) // at once, to another worker
 			}
 		default:
 			return

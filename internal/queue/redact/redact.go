@@ -70,9 +70,10 @@ func (e *redacted) Error() string { return e.text }
 // Unwrap returns the original error.
 func (e *redacted) Unwrap() error { return e.error }
 
-// Error returns err with a text in which users, passwords and tokens are replaced, both those in URLs and those of the
-// given URLs, with which the failed call was made. If the text has none, err is returned as it is. If one of the given
-// URLs has a password and cannot be parsed, the result is ErrURL.
+// Error returns err with a text without secrets, that is, without users, passwords and tokens. It replaces the secrets in
+// the URLs of the text, and in the whole text those of the given URLs, with which the failed call was made. If there is
+// nothing to replace, it returns err as it is. If one of the given URLs has a password and cannot be parsed, it returns
+// ErrURL.
 func Error(err error, urls ...string) error {
 	if err == nil {
 		return nil

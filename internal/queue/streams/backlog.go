@@ -105,7 +105,7 @@ func (k *Backlog) Look(ctx context.Context) (map[string]Load, error) {
 			return nil, err
 		}
 		n := float64(q.Waiting + q.Working)
-		loads[stage] = k.withSeconds(stage, Load{Messages: n}, n, 0)
+		loads[stage] = k.withSeconds(stage, Load{Messages: n}, n, 0) // 0: only the messages count, no flops
 	}
 
 	// The stream of networks has only those that wait or are in work.

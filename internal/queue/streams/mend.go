@@ -166,10 +166,10 @@ func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
 	return nil
 }
 
-// skipAnswered returns a function that sets where a new consumer of a feed begins: behind the messages of answered
-// jobs, because looking up the answers of a day takes long. Which jobs are answered follows from the acknowledgements
-// of the sweeper, who acknowledges a job's model when the job has its answer. Therefore the sweeper's own consumer
-// begins with the first message.
+// skipAnswered returns a function that sets where a new consumer of a feed begins: behind the messages of answered jobs.
+// Otherwise the workers would look up the answers of a day, which takes long. The sweeper acknowledges a job's model when
+// the job has its answer, so the sweeper's acknowledgements tell which jobs are answered. Therefore the sweeper's own
+// consumer begins with the first message.
 func (m *Mender) skipAnswered(
 	ctx context.Context, f Feed,
 ) (func(*jetstream.ConsumerConfig), error) {
@@ -184,7 +184,7 @@ func (m *Mender) skipAnswered(
 	if f.Stream == bus.StreamModel {
 		return func(cc *jetstream.ConsumerConfig) {
 			cc.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
-			cc.OptStartSeq = mark.floor + 1
+			cc.OptStartSeq = mark.floor + 1 // the first model whose job may have no answer
 		}, nil
 	}
 	return func(cc *jetstream.ConsumerConfig) {

@@ -325,8 +325,8 @@ func (k *Keeper) firstModelAfter(ctx context.Context, models streamState, answer
 	return k.firstNotBefore(ctx, models, firstToStay.Time.Add(mark.times.Margin))
 }
 
-// purgeAnswers removes answers below a sequence that were kept for long enough and whose models are gone, that is,
-// those that are older than the first model that is left.
+// purgeAnswers removes answers below the sequence target. An answer stays until it was kept for its least time. It also
+// stays while its model is there, so only answers older than the first stored model go, by times.Margin.
 func (k *Keeper) purgeAnswers(ctx context.Context, answers streamState, target uint64, mark watermark) error {
 	limit := mark.purgeableBefore(bus.StreamAnswer)
 	firstModel, err := k.Bus.Log.FirstFrom(ctx, bus.StreamModel, 1, time.Time{})

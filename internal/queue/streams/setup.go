@@ -128,8 +128,9 @@ func setupOnce(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) e
 	return nil
 }
 
-// withExistingOptions returns c with the options of the existing streams in the place of those that c does not give,
-// and with defaults for what is not given by either. room is the number of bytes for all streams.
+// withExistingOptions returns c with all options set. An option that c does not give is that of the existing streams, or
+// else a default. The stored messages stay in memory or in files, whatever c says. room is the number of bytes for all
+// streams together.
 func withExistingOptions(ctx context.Context, js jetstream.JetStream, c Config) (_ Config, room int64, err error) {
 	used, usedRoom, existing, err := existingOptions(ctx, js)
 	if err != nil {
@@ -302,7 +303,7 @@ func setupStream(
 			return false, err
 		}
 		_, err = js.CreateStream(ctx, config)
-		return false, err
+		return false, err // false: the stream was there before, so the caller does not delete it if it tries another size
 	}
 
 	config.Storage = current.Storage
@@ -442,10 +443,10 @@ func findConsumer(ctx context.Context, s jetstream.Stream, name string, isCluste
 	}
 }
 
-// placeConsumer calls place, which makes or changes a consumer, and calls it again if a cluster has no leader, or no
-// servers for the consumer (codeNoResources): a consumer takes hardly any room, so the cluster has not heard of its
-// servers yet. If isMoved, the consumer was just removed, and may exist for a while. placeConsumer goes on when ctx
-// ends, so that a removed consumer is not lost with its acknowledgements.
+// placeConsumer calls place, which makes or changes a consumer. It calls place again if a cluster has no leader, or has no
+// servers for the consumer (codeNoResources): a consumer takes hardly any room, so the cluster has not heard of its servers
+// yet. If isMoved, the consumer was just removed, and the server may say for a while that it exists. placeConsumer goes on
+// when ctx ends, lest a removed consumer and its acknowledgements are lost.
 func placeConsumer(ctx context.Context, isMoved bool, place func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaderPatience)
 	defer cancel()
@@ -472,8 +473,9 @@ func moveConsumer(ctx context.Context, s jetstream.Stream, current *jetstream.Co
 	return untilAnswered(context.WithoutCancel(ctx), func(ctx context.Context) error { return s.DeleteConsumer(ctx, cc.Durable) })
 }
 
-// untilAnswered calls ask, a request that may be repeated, and repeats it if no answer comes within answerPatience: a
-// leader may change while it is asked, and then nobody answers. It gives up after leaderPatience.
+// untilAnswered sends a request by calling ask, and sends it again if no answer comes within answerPatience: the leader may
+// change while it is asked, and then nobody answers. The request has to be one that may be repeated. untilAnswered gives
+// up after leaderPatience.
 func untilAnswered(ctx context.Context, ask func(context.Context) error) error {
 	for deadline := time.Now().Add(leaderPatience); ; {
 		attemptCtx, cancel := context.WithTimeout(ctx, answerPatience)

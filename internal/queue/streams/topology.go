@@ -79,9 +79,10 @@ func keptStream(c Config, name, description string, share int64, kinds ...messag
 	return s
 }
 
-// asyncStream returns s as a stream whose messages the server may write to disk after it has acknowledged them or, if
-// other servers have the stream too, not at all. A power cut may lose messages then, and the sweeper starts their jobs
-// again. The other streams are written as the server's sync_interval says.
+// asyncStream returns s as a stream whose messages are not safely on disk when the server acknowledges them. If other
+// servers have the stream too, they are only in memory. Otherwise the server writes them later, unless all streams are in
+// memory. A power cut may lose messages then, and the sweeper starts their jobs again. The other streams are written as
+// the server's sync_interval says.
 func asyncStream(c Config, s jetstream.StreamConfig) jetstream.StreamConfig {
 	switch {
 	case c.Replicas > 1:
@@ -223,7 +224,8 @@ var (
 // feeds lists all feeds, for setup and mending.
 var feeds = []Feed{Models, Redrives, Networks, Tasks, Partials, Deadlines, Cancels, Ends, Sweeps}
 
-// consumerConfigs returns the configurations of the feed's consumers: one per lane, or one for all.
+// consumerConfigs returns the configurations of the feed's consumers: one for each lane, which takes the messages of some
+// of the tenants, or one for all.
 //
 // They have exactly as many replicas as their stream. If models have replicas, the state of their consumers is in
 // memory: if all servers lose it, every stored model is looked at once more. MaxDeliver is unlimited, and workers count
