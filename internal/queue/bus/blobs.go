@@ -244,9 +244,9 @@ func (b *Blobs) deleteQuietly(ctx context.Context, sequence uint64) {
 	_ = b.conn.delete(ctx, b.stream, sequence)
 }
 
-// vetMessage checks a message m with a user's bytes for their digest, and returns the message to store. If m is a list
-// of pieces and the stored bytes are right already, that is the stored message again, lest a wrong list replaces them.
-// A list's pieces are not checked here, because they may come later. Whoever reads them does.
+// vetMessage checks a message m with a user's bytes for their digest, and returns the message to store. That is m, unless m
+// is a list of pieces and the stored bytes are right already. Then it is the stored message again, lest a wrong list
+// replaces it. The pieces of a list are not checked here, because they may come later. Whoever reads them does.
 func (b *Blobs) vetMessage(ctx context.Context, m *nats.Msg, digest string) (*nats.Msg, error) {
 	if err := CheckKept(m.Subject, m.Header, m.Data); err != nil || len(m.Header[headerPieces]) == 0 {
 		return m, err

@@ -89,9 +89,9 @@ func parsePieceList(list []byte) ([]string, error) {
 	return digests, nil
 }
 
-// getPieces fetches the pieces in list and returns their bytes in order, at most message.MaxBlob. All pieces but the
-// last are as long as the first, so that each can be copied to its place when it comes. The error wraps ErrLost if a
-// piece is gone, or has a wrong digest or length.
+// getPieces returns the bytes of a blob that is stored in pieces, at most message.MaxBlob bytes. list has the digests of the
+// pieces in order. All pieces but the last are as long as the first, so each can be copied to its place when it comes. The
+// error wraps ErrLost if a piece is gone, or has a wrong digest or length.
 func (b *Blobs) getPieces(ctx context.Context, list []byte) ([]byte, error) {
 	digests, err := parsePieceList(list)
 	if err != nil {

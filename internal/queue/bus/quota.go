@@ -180,9 +180,9 @@ func (l limit) exceeds(h *holding, moreBytes int64) (overBytes, overRequests boo
 	return l.Bytes > 0 && h.bytes+moreBytes > l.Bytes, l.requests > 0 && h.requests >= l.requests
 }
 
-// reserve counts one more message of an owner, of moreBytes, in what the owner holds. It asks the server for the
-// present size before if the known size is old, or if it would refuse the message by a size that may be wrong. The
-// errors are those of Reserve.
+// reserve counts one more message of an owner, of moreBytes, in what the owner holds, or returns an error as Reserve does.
+// It first asks the server for the present size if the known size is old. It also asks if it would refuse the message and
+// the known size may be wrong.
 func (q *Quotas) reserve(ctx context.Context, stream, owner string, moreBytes int64) error {
 	l, err := q.currentLimit(ctx, stream, owner)
 	if err != nil || l.Bytes <= 0 && l.requests == 0 { // 0: there is no limit

@@ -89,8 +89,9 @@ func (r *Room) CheckFull(lane int) error {
 	return nil
 }
 
-// TakePlace takes one free place in a lane. The error wraps ErrBusy if there is none, and ErrFull if one of the later
-// streams is nearly full. It asks the server before it refuses, unless that was asked less than roomRetry ago.
+// TakePlace takes one free place in a lane, for a message that is about to be published. The error wraps ErrBusy if there is
+// none, and ErrFull if a stream is nearly full that keeps later results of such messages. TakePlace asks the server before
+// it refuses, unless the server was asked less than roomRetry ago.
 func (r *Room) TakePlace(ctx context.Context, lane int) error {
 	r.mu.Lock()
 	l := r.lane(lane)

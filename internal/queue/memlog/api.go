@@ -87,8 +87,8 @@ func cutVerb(subject string) (verb, name string) {
 	return "", ""
 }
 
-// respond returns the answer to a request. name is the rest of its subject after the verb: the name of a stream, which
-// that of a consumer may follow.
+// respond returns the answer to a request. name is what follows the verb in the subject of the request: the name of a
+// stream, and for some verbs a dot and the name of a consumer.
 func (s *Server) respond(verb, name string, data []byte) (response, *jetstream.APIError) {
 	switch verb {
 	case "INFO":

@@ -71,7 +71,7 @@ func (c *consumer) removeIdle() {
 	s := c.stream.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.stream.consumers[c.name] == c {
+	if c.stream.consumers[c.name] == c { // else it was removed meanwhile
 		c.stop()
 		delete(c.stream.consumers, c.name)
 	}
@@ -335,7 +335,8 @@ func (c *consumer) onTimer() {
 	s := c.stream.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.streams[c.stream.config.Name] != c.stream || c.stream.consumers[c.name] != c {
+	isRemoved := s.streams[c.stream.config.Name] != c.stream || c.stream.consumers[c.name] != c
+	if s.closed || isRemoved {
 		return
 	}
 

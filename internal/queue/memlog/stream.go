@@ -405,7 +405,7 @@ func (st *stream) onTimer() {
 	s := st.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.streams[st.config.Name] != st {
+	if s.closed || s.streams[st.config.Name] != st { // st was deleted meanwhile
 		return
 	}
 

@@ -67,7 +67,8 @@ func DecodeAssignments(b []byte) ([]btn.Assignment, error) {
 	return assignments, blame(nameAssignments, err)
 }
 
-// decode returns the assignments. Those of one plan share it.
+// decode returns the assignments. Each has the index of its plan in w.Plans, or −1 and an error. Assignments with the same
+// index share the decoded plan.
 func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 	plans := make([]*btn.Plan, len(w.Plans))
 	for i := range w.Plans {

@@ -133,7 +133,8 @@ func DecodeNetwork(b []byte) (*btn.Network, error) {
 	return n, blame(nameNetwork, err)
 }
 
-// decode returns the network, checked as DecodeNetwork says.
+// decode returns the network. It checks everything that keeps later indices in range: sizes of legs, legs of cores and
+// links, maps, and links of variables.
 func (w *networkBlob) decode() (*btn.Network, error) {
 	for leg, d := range w.Dims {
 		if d < 1 || d > math.MaxInt32 {

@@ -75,8 +75,9 @@ func CheckPlan(n *btn.Network, p *btn.Plan) error {
 	return nil
 }
 
-// checkEstimate checks an estimate's fields, and its parts against the network and the rule by which their values
-// become one. A part that names no rule is for the linear one.
+// checkEstimate checks an estimate: its fields, that its parts fit the network, and that they are of a class whose values
+// are combined by the estimate's rule. A class that names no rule is for the linear one. The parts may be slices, so there
+// are at least as many parts as slices.
 func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 	switch {
 	case e.Rule != btn.Linear && e.Rule != btn.LogLinear && e.Rule != btn.Pooled && e.Rule != btn.Bounding:

@@ -169,9 +169,9 @@ func checkStated(v *btn.Value) error {
 	return nil
 }
 
-// checkWeights checks the weights of samples, if there are any. Every ln weight is finite or −Inf, and at most LnMost.
-// Share and Squares have one number for each value of each variable, Σ Domains in all, which is finite and not
-// negative.
+// checkWeights checks the weights of samples, if there are any. Ln has their logarithms: each is finite or −Inf, and at most
+// LnMost. Share and Squares have, for each value of each variable, a sum over the samples with that value, Σ w/e^Top and
+// Σ (w/e^Top)². So both have Σ Domains numbers, which are finite and not negative.
 func checkWeights(w *btn.Weights) error {
 	if w == nil {
 		return nil

@@ -175,8 +175,8 @@ var layouts = map[Kind]string{
 	KindInfer:    "",
 }
 
-// ParseSubject parses a subject: btn.v1, the kind, and the tokens of the kind's layout. An owner's token may come
-// before the job or the digest. The error wraps ErrSubject and says which token is wrong.
+// ParseSubject parses a subject: btn.v1, the kind, and a token for each letter of the kind's layout (lane, job, digest and
+// so on). An owner's token may come before the job or the digest. The error wraps ErrSubject and says which token is wrong.
 func ParseSubject(subject string) (Subject, error) {
 	bad := func(format string, args ...any) (Subject, error) {
 		return Subject{}, fmt.Errorf(

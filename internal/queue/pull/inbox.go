@@ -59,7 +59,7 @@ func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 // for a message without meaning, such as the end of a request of an Inbox that was closed.
 func (in *Inbox) Parse(m *nats.Msg) *Pulled {
 	status := m.Header.Get("Status")
-	if status == "" || m.Reply != "" {
+	if status == "" || m.Reply != "" { // only a consumer's message has a reply subject, for its acknowledgement
 		d, err := bus.NewDelivered(m)
 		if err != nil {
 			return nil
@@ -72,7 +72,7 @@ func (in *Inbox) Parse(m *nats.Msg) *Pulled {
 		return nil
 	}
 
-	p := &Pulled{Consumer: consumer, Missing: -1}
+	p := &Pulled{Consumer: consumer, Missing: -1} // −1: it is unknown how many messages did not come
 	if missing, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages")); err == nil && missing >= 0 {
 		p.Missing = missing
 	}

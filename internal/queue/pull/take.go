@@ -52,7 +52,7 @@ func (p *puller) receive(m *nats.Msg) error {
 		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.intake.Name, reply.Err)
 	}
 	if reply.Err != nil {
-		p.checkConsumer(l)
+		p.checkConsumer(l) // asks in the background whether it still exists
 		l.troubledAt = time.Now()
 		l.noRequestBefore = l.troubledAt.Add(pullRetry)
 		p.conn.Trouble.Warn(p.intake.Log, "cannot fetch", "consumer", l.consumer, "error", reply.Err)

@@ -120,7 +120,8 @@ func (k *Backlog) Look(ctx context.Context) (map[string]Load, error) {
 	return loads, err
 }
 
-// taskLoad returns the backlog of contract-workers. Tasks whose cost was not read count as average ones.
+// taskLoad returns the backlog of contract-workers. A task whose cost was not read counts as the average of the others: the
+// sums over the tasks of known cost are multiplied by the number of all tasks over theirs.
 func (k *Backlog) taskLoad(ctx context.Context) (Load, error) {
 	info, err := k.Bus.Conn.Info(ctx, bus.StreamTask, jetstream.WithSubjectFilter(message.Filter(message.KindTask)))
 	if err != nil {

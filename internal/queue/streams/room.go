@@ -154,7 +154,8 @@ func (k *Keeper) makeRoom(ctx context.Context) error {
 		streams[name] = stream
 	}
 
-	// The streams were asked before the sweeper: its floor holds for all messages that they held.
+	// The streams were asked before the sweeper, so its floor, up to which the jobs of all models are answered, is not older
+	// than what is known about their messages.
 	models := streams[bus.StreamModel]
 	times := bus.TimesOf(models.Config.Metadata)
 	sweeper, err := k.Bus.Conn.Consumer(ctx, bus.StreamModel, Sweeps.Name)
@@ -226,9 +227,9 @@ func (k *Keeper) computeWatermark(
 	return mark, err
 }
 
-// raiseFloor raises the floor of mark over models whose jobs are answered although the sweeper has not acknowledged
-// them, and sets mark.firstOpen. It looks up only models that the sweeper should have looked at by now: those older
-// than twice SweepAfter.
+// raiseFloor raises mark.floor, the sequence up to which the jobs of all models are answered, over models whose jobs are
+// answered although the sweeper has not acknowledged them. It sets mark.firstOpen to the time of the first model above the
+// floor. It looks up only models that the sweeper should have looked at by now: those older than twice SweepAfter.
 func (k *Keeper) raiseFloor(ctx context.Context, mark *watermark) error {
 	for range maxAnsweredSteps {
 		firstModel, err := k.Bus.Log.FirstFrom(ctx, bus.StreamModel, mark.floor+1, time.Time{})
@@ -240,6 +241,7 @@ func (k *Keeper) raiseFloor(ctx context.Context, mark *watermark) error {
 			return err
 		}
 
+		// A model that was stored after the streams were described does not count yet.
 		if mark.firstOpen = mark.askedAt; firstModel.Time.Before(mark.firstOpen) {
 			mark.firstOpen = firstModel.Time
 		}
@@ -377,9 +379,10 @@ func (k *Keeper) purgeTo(ctx context.Context, s streamState, sequence uint64) er
 	return k.Bus.Log.Purge(ctx, s.Config.Name, "", sequence)
 }
 
-// noteCrowd sets what the sweeper needs to know (Crowd), and calls Tell with the room in each stream and the age of the
-// first job without answer. The sweeper acknowledges a model when its job has an answer, so NumAckPending is the number of
-// jobs without answer, as far as the sweeper has come.
+// noteCrowd sets what the sweeper needs to know (Crowd). Jobs without answer that were stored before Crowd.Before keep a full
+// stream from being purged, and the sweeper moves them to its end. The sweeper acknowledges a model when its job has an
+// answer, so NumAckPending is the number of jobs without answer, as far as the sweeper has come. noteCrowd also calls Tell
+// with the room in each stream and the age of the first job without answer.
 func (k *Keeper) noteCrowd(states map[string]streamState, sweeper *jetstream.ConsumerInfo, mark watermark) {
 	unanswered := sweeper.NumAckPending
 	crowd := Crowd{Times: mark.times, Many: unanswered > maxUnanswered}

@@ -157,7 +157,7 @@ func fitStreams(ctx context.Context, js jetstream.JetStream, c Config, maxRoom i
 	var created []string               // by this call, with the present room
 	room, began := maxRoom, time.Now() // room: bytes of the present attempt
 	peerTime := peerPatience           // for how long a cluster without enough servers is asked for the same room
-	if c.MaxBytes > 0 {
+	if c.MaxBytes > 0 {                // no other room may be tried
 		peerTime = leaderPatience
 	}
 	for {
