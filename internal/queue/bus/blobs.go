@@ -186,10 +186,10 @@ func (b *Blobs) Get(ctx context.Context, digest string) ([]byte, error) {
 	return data, err
 }
 
-// find returns the bytes of a digest, which it checks. The error wraps ErrNotFound if they are not stored, and ErrLost
-// if they cannot be read or are wrong. Then it deletes their message, so that they can be put again. In a cluster it
-// repeats an unsuccessful search for retryLostFor, because a server that was away, or leads no more, does not know the
-// latest messages yet.
+// find returns the bytes of a digest, after it has checked that they have that digest. The error wraps ErrNotFound if they
+// are not stored, and ErrLost if they cannot be read or are wrong. After ErrLost it deletes their message, so that they can
+// be put again. In a cluster it first repeats the search for retryLostFor, because a server that was away, or leads no
+// more, does not know the latest messages yet.
 func (b *Blobs) find(ctx context.Context, digest string) ([]byte, error) {
 	for looks, until := 1, time.Now().Add(retryLostFor); ; looks++ {
 		stored, err := b.getStored(ctx, digest)
@@ -200,7 +200,7 @@ func (b *Blobs) find(ctx context.Context, digest string) ([]byte, error) {
 		if !errors.Is(err, ErrLost) || ctx.Err() != nil {
 			return data, err
 		}
-		if looks < looksAtForged {
+		if looks < looksAtForged { // look again at once
 			continue // the message may have been damaged on its way
 		}
 		if !b.conn.inCluster() || time.Now().After(until) {

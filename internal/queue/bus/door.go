@@ -159,7 +159,8 @@ func CodeOf(err error) jetstream.ErrorCode {
 }
 
 // refusalError returns the error for a refusal by the worker that stores messages for tenants, or nil if the refusal is
-// one of a stream.
+// one of a stream. A description that begins with the text of ErrQuota or ErrBusy loses it, because the returned error
+// begins with that text itself.
 func refusalError(subject string, api *jetstream.APIError) error {
 	switch api.ErrorCode {
 	case CodeQuota:

@@ -111,8 +111,8 @@ func (f Admit) ask(ctx context.Context, stream, subject string, h nats.Header, b
 	return f(ctx, stream, subject, h, bytes)
 }
 
-// storedBytes returns the size of a stored message with data bytes of payload, or a little less: servers add headers,
-// and files a frame. Headers of the server do not count.
+// storedBytes returns the size of a stored message with data bytes of payload, or a little less: a server adds headers of
+// its own, which do not count, and in files a few bytes for each message.
 func storedBytes(subject string, h nats.Header, data int) int64 {
 	const base = 16 // sequence and time, as servers count them in memory; files have a little more
 	size := base + len(subject) + data
@@ -145,7 +145,7 @@ func (q *Quotas) Reserve(ctx context.Context, stream, subject string, h nats.Hea
 		err = q.reserve(ctx, stream, owner, size)
 	}
 	if err == nil {
-		q.sizes.Put(subject, size, 1) // so that a later count need not fetch the message
+		q.sizes.Put(subject, size, 1) // so that a later count need not fetch the message; 1: sizes is bounded by its entries
 	}
 	return err
 }

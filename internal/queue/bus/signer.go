@@ -138,7 +138,7 @@ var unsummed = []message.Kind{
 }
 
 // sumOf returns the sum of a message: the SHA-256, in hexadecimal digits, of its subject, the headers that readers act
-// on, and its data. A subject without a kind is left out: it is that of a reply, and servers may map it to another.
+// on, and its data. A subject without a kind is left out: it is the subject of a reply, and servers may map it to another.
 func sumOf(subject string, h nats.Header, data []byte) string {
 	if message.KindOf(subject) == "" {
 		subject = ""

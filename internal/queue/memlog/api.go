@@ -381,8 +381,8 @@ func (st *stream) selectMessage(q question) *message {
 	return st.messageAt(q.Sequence)
 }
 
-// directGet answers a direct get: it sends the message that a question selects, or a batch of messages. The question is
-// for the last message on subject, or if that is "", in data.
+// directGet answers a direct get: it sends the message that a question selects, or a batch of messages. If subject is not
+// "", the question is for the last message on it. Otherwise the question is in data.
 func (st *stream) directGet(subject string, data []byte, reply string) {
 	s := st.server
 	q := question{Last: subject}

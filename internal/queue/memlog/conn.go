@@ -268,7 +268,7 @@ func (c *conn) Read(b []byte) (int, error) {
 		switch {
 		case c.outputRead == len(c.output):
 			if c.outputRead, c.output = 0, c.output[:0]; cap(c.output) > keepBuffer {
-				c.output = nil
+				c.output = nil // a large buffer is not kept
 			}
 		case c.outputRead > keepBuffer && c.outputRead > len(c.output)/2: // a client that is always behind
 			c.outputRead, c.output = 0, append(c.output[:0], c.output[c.outputRead:]...) // the unread bytes move to the start

@@ -230,7 +230,7 @@ func (st *stream) checkLimits(m *message) *jetstream.APIError {
 	sequences := st.subjects.sequencesOf(m.subject)
 	replaces := c.MaxMsgsPerSubject > 0 && int64(len(sequences)) >= c.MaxMsgsPerSubject
 	switch {
-	case replaces && c.DiscardNewPerSubject && headerValue(m.header, headerRollup) == "":
+	case replaces && c.DiscardNewPerSubject && headerValue(m.header, headerRollup) == "": // a rollup removes the others
 		return apiError(503, codeStoreFailed, "maximum messages per subject exceeded")
 	case c.MaxMsgs > 0 && int64(st.count) >= c.MaxMsgs && !replaces:
 		return apiError(503, codeStoreFailed, "maximum messages exceeded")
@@ -282,8 +282,8 @@ func (st *stream) append(m *message) {
 	}
 }
 
-// removeReplaced removes the oldest messages above the stream's limits after m was appended, and those that a rollup in
-// m's headers replaces.
+// removeReplaced removes the oldest messages above the stream's limits after m was appended. If the headers of m have a
+// rollup, it also removes all earlier messages, either on the subject of m ("sub") or of the stream ("all").
 func (st *stream) removeReplaced(m *message) {
 	c := &st.config
 	for c.MaxMsgsPerSubject > 0 {

@@ -80,8 +80,8 @@ func EncodeNetworkOf(owner string, n *btn.Network) ([]byte, error) {
 // Maps are equal if their kinds and the bits of their entries are.
 func distinctMaps(maps []btn.Map) ([]mapBlob, []int) {
 	distinct := []mapBlob{}
-	legs := make([]int, len(maps))
-	positions := map[string]int{} // positions in distinct
+	legs := make([]int, len(maps)) // by leg, the position of its map in distinct
+	positions := map[string]int{}  // by the key of a map, its position in distinct
 
 	for leg, m := range maps {
 		// Most networks have the identity on every leg, which needs no key.

@@ -306,8 +306,8 @@ func (w *planWriter) encodePart(part btn.Part) (partBlob, error) {
 	return out, nil
 }
 
-// commonPosition returns 1 + the position of a shared value in w.common. It adds the value if it is new. It returns 0
-// for nil. class is the class of the part that has the value.
+// commonPosition returns 1 + the position in w.common of a value that parts share. It adds the value if it is new. It
+// returns 0 for nil. class is the class of the part that has the value. Values are encoded as they are, except for a frame.
 func (w *planWriter) commonPosition(class string, common any) int {
 	if common == nil {
 		return 0
@@ -396,7 +396,8 @@ func (w *estimateBlob) decodeWith(common []any) (btn.Estimate, error) {
 	return e, nil
 }
 
-// decodeWith returns the part, and sets the value of common that it shares with others.
+// decodeWith returns the part. If it shares a value with other parts, p.common is 1 + the position of that value in common,
+// and decodeWith sets it in the part.
 func (p *partBlob) decodeWith(common []any) (part btn.Part, err error) {
 	switch form := p.form.(type) {
 	case *compoundForm:

@@ -104,7 +104,7 @@ func checkValue(v btn.UnitValue) error {
 	return nil
 }
 
-// checkContracted checks Z, its cost and its rounding.
+// checkContracted checks Z, the flops that it took, the decimal digits that cancelled in it, and its rounding.
 func checkContracted(v *btn.Value) error {
 	if err := checkNumber(v.Z); err != nil {
 		return under("v", under("z", err))
@@ -231,8 +231,8 @@ func checkPicked(x *btn.Picked) error {
 	return nil
 }
 
-// checkDerivatives checks derivatives, if there are any. Sizes has the number of derivatives of each factor. Mant and
-// Exp have the mantissas and exponents of all of them, one factor after the other, so that their lengths are Σ Sizes.
+// checkDerivatives checks derivatives, if there are any. Sizes[i] is the number of derivatives of factor i. Mant and Exp have
+// the mantissas and the exponents of all derivatives, one factor after the other, so each has Σ Sizes numbers.
 func checkDerivatives(d *btn.Derivatives) error {
 	if d == nil {
 		return nil

@@ -247,7 +247,7 @@ func (s *Subject) setToken(letter byte, token string) (ok bool) {
 		s.K, ok = decimal(token)
 		ok = ok && s.N <= maxChunks && s.K < s.N
 	case 'j':
-		if s.Job, ok = token, form.IsToken(token); s.Owner != "" {
+		if s.Job, ok = token, form.IsToken(token); s.Owner != "" { // the job's id begins with its owner
 			s.Job = s.Owner + "." + token
 		}
 	case 's':

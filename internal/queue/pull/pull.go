@@ -403,8 +403,8 @@ func (p *puller) processMessages() {
 	}
 }
 
-// returnIfBlocked leaves waiting messages to other workers if for hoardFor no slot has become free, or a message that
-// waits here could not begin.
+// returnIfBlocked leaves waiting messages to other workers if this one is blocked for hoardFor. It is blocked while all slots
+// are taken or a message that needs only a slot waits here; finish begins that time anew when a slot becomes free.
 func (p *puller) returnIfBlocked() {
 	if p.inWork < p.slots && !p.hasReady() {
 		p.blockedSince = time.Time{}

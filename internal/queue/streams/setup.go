@@ -270,7 +270,7 @@ func setupStreams(
 ) (created []string, err error) {
 	for _, config := range topology(c) {
 		config.MaxBytes = streamBytes(config, room)
-		isNew, err := setupStream(ctx, js, config, c.MaxBytes > 0)
+		isNew, err := setupStream(ctx, js, config, c.MaxBytes > 0) // existing streams are resized only if the room is given
 		if err != nil {
 			return created, fmt.Errorf("stream %s: %w", config.Name, err)
 		}

@@ -115,7 +115,7 @@ func hasDigest(stored []byte, digest string) bool {
 }
 
 // isAnswered reports whether a job has an answer to the request with this digest. The error wraps ErrJobTaken if the
-// answer is to another request. An answer outlives its request, and its job's id is not free before the answer is gone.
+// answer is to another request. An answer outlives its request, so the job's id may be taken although no request is stored.
 func (s *Submitter) isAnswered(ctx context.Context, job, digest string) (bool, error) {
 	m, err := s.log.GetRaw(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, bus.ErrNotFound) {
