@@ -126,8 +126,8 @@ func (q *Quotas) removeOld(ctx context.Context, owner string) error {
 	return q.purgeOlder(ctx, StreamBlob, message.KindBlob, owner, oldest.Add(-times.Margin-times.Renew))
 }
 
-// beginRemoval reports whether an owner's old messages may be removed now, and notes that they are. It reports false if
-// they were removed in the last second.
+// beginRemoval reports whether an owner's old messages may be removed now. They may not if the last removal was at most
+// holdingFreshFor ago. If they may, beginRemoval notes the time as that of the last removal. Older times are forgotten.
 func (q *Quotas) beginRemoval(owner string) bool {
 	now := time.Now()
 	q.mu.Lock()

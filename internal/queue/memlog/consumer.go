@@ -309,7 +309,7 @@ func (c *consumer) forgetPending(sequence uint64) {
 func (c *consumer) noteRemoval(m *message) {
 	switch {
 	case !matches(c.filter, m.subject):
-	case m.sequence >= c.next:
+	case m.sequence >= c.next: // it was not delivered yet
 		c.undelivered--
 	case c.pending[m.sequence] != nil:
 		c.forgetPending(m.sequence)

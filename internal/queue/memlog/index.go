@@ -66,7 +66,8 @@ func (ix *index) remove(name string, sequence uint64) {
 	}
 }
 
-// removeSubject removes the subject whose further tokens are name, and branches that have no subject any more.
+// removeSubject removes a subject below b, a branch of the tree of subjects. name has the tokens of the subject after that of
+// b. Branches that then have no subject are removed, too.
 func (b *branch) removeSubject(name string) {
 	token, rest, hasMore := strings.Cut(name, ".")
 	child := b.children[token]

@@ -76,7 +76,8 @@ func checkChunk(k, n int) error {
 	return nil
 }
 
-// checkUnit checks that positions are not negative. Whether they exist depends on the plan.
+// checkUnit checks a unit of work, which is one part of the plan for one demand: the positions of both must not be negative.
+// Whether they exist depends on the plan.
 func checkUnit(u btn.Unit) error {
 	switch {
 	case u.Query < 0:

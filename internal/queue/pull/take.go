@@ -134,8 +134,8 @@ func (p *puller) returnHeavy(l *lane) {
 	})
 }
 
-// earliestReturned returns the lowest sequence of the messages in the lane that cannot begin now and were returned
-// maxReturns times before.
+// earliestReturned returns the lowest sequence of those messages in the lane that cannot begin now and were returned to the
+// server maxReturns times before. It returns the largest uint64 if there are none.
 func (p *puller) earliestReturned(l *lane) uint64 {
 	earliest := uint64(math.MaxUint64)
 	for _, h := range l.waiting {

@@ -29,8 +29,8 @@ const shares = 48
 // replicatedRoom bounds the bytes of a stream in memory that has replicas and can be made again.
 const replicatedRoom = 256 << 20
 
-// topology returns the configurations of the streams. Their MaxBytes is a number of shares, see streamBytes: together
-// they have all shares.
+// topology returns the configurations of the streams. The MaxBytes of each is its number of shares of the room for all
+// streams, which streamBytes turns into bytes: the 2 of networks and of tasks, for instance. Together they have all shares.
 //
 // Models, partials and answers keep the first message of every subject, because publishers say that they expect none.
 // The stream of answers refuses a second one also from a publisher that did not say so.
@@ -164,8 +164,9 @@ func controlStream(c Config) jetstream.StreamConfig {
 	return s
 }
 
-// deadlineStream returns the work queue of deadlines. A timer (KindTimer) is a message with a schedule, at whose time
-// the server stores a message of KindDeadline. The server takes schedules only on a stream that discards old messages.
+// deadlineStream returns the work queue of deadlines, which has 2 shares of the room. A timer (KindTimer) is a message with a
+// schedule, at whose time the server stores a message of KindDeadline. The server takes schedules only on a stream that
+// discards old messages.
 func deadlineStream(c Config) jetstream.StreamConfig {
 	s := workQueue(keptStream(
 		c, bus.StreamDeadline, "deadlines, delivered when they pass", 2, message.KindTimer, message.KindDeadline,
