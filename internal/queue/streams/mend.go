@@ -102,7 +102,7 @@ func (m *Mender) makeStreams(ctx context.Context, c Config, room int64, existing
 		}
 		config.MaxBytes = streamBytes(config, room)
 		_, err := m.Bus.Conn.JS.CreateStream(ctx, config)
-		err = m.asRefusal(err) // ErrRefused if this user may not make it
+		err = m.asRefusal(err)                                                  // ErrRefused if this user may not make it
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // a name in use: another worker was faster
 			return fault.New(
 				fault.Infrastructure, "pipeline: stream %s, which is missing: %w", config.Name, err,
