@@ -135,8 +135,8 @@ func (r *Room) noRoomError(lane int) error {
 	return fault.New(fault.Infrastructure, "%w in lane %d", ErrBusy, lane)
 }
 
-// HasRoom reports whether a lane has a free place as far as is known. If not, it asks the server in the background, and
-// calls onAnswer after the answer.
+// HasRoom reports whether a lane has a free place, that is, whether one more message may be published there, as far as is
+// known. If not, it asks the server in the background, and calls onAnswer after the answer.
 func (r *Room) HasRoom(ctx context.Context, lane int, onAnswer func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -289,7 +289,8 @@ func (p *puller) run(ctx context.Context) error {
 }
 
 // handleEvent waits for one event and handles it: a reply of the server, the end of a message's processing, a change of
-// the connection, or a reason to look at the lanes again. isOver is true if ctx has ended.
+// the connection, or a reason to look at the lanes (the consumers, each for some of the tenants) again. isOver is true if
+// ctx has ended.
 func (p *puller) handleEvent(ctx context.Context) (isOver bool, err error) {
 	select {
 	case <-ctx.Done():

@@ -114,9 +114,10 @@ func (p *puller) enqueue(d *bus.Delivered) {
 	p.returnHeavy(l)
 }
 
-// returnHeavy returns to the server those of the lane's heavy messages that cannot begin, because another worker may be
-// free. A message that was returned maxReturns times is treated differently: the first such message in the stream stays
-// here, and the others are returned with a pause, so that later messages come back after earlier ones.
+// returnHeavy returns to the server those of the lane's heavy messages (which may take long and much memory) that cannot
+// begin, because another worker may be free. A message that was returned maxReturns times is treated differently: the first
+// such message in the stream stays here, and the others are returned with a pause, so that later messages come back after
+// earlier ones.
 func (p *puller) returnHeavy(l *lane) {
 	firstReturned, now := p.earliestReturned(l), time.Now()
 	l.keepWaiting(func(h held) bool {
