@@ -108,7 +108,7 @@ const (
 )
 
 // Admit returns nil if a cost is within the limits of a class. Otherwise the error, with the code over_budget, names the
-// cost, the limit and the setting. known are the words by which it introduces the cost. A limit of 0 is none.
+// cost, the limit and the setting. known are the words before the cost, such as "the plan takes". A limit of 0 is none.
 func (l *Limits) Admit(class string, c Cost, known Known) error {
 	for _, check := range []struct {
 		name        string

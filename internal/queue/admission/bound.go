@@ -13,15 +13,15 @@ type RequestCost struct {
 	Settings query.Settings // as they were sent: zeros are defaults
 }
 
-// MinCost returns a lower bound of the cost of a request, which includes the cost that its settings declare: memory,
-// the budget of a method that spends one, and components of a decomposition that is learned. Settings that are not
+// MinCost returns a lower bound of the cost of a request. It includes the cost that the request's settings declare: memory,
+// the budget if the method spends it, and the number of components if a decomposition is learned. Settings that are not
 // given count only with the cost that always arises.
 func (a RequestCost) MinCost() Cost {
 	s := a.Settings
 	c := Cost{
-		Flops: a.Numbers + a.Cases,
-		Bytes: max(float64(a.Bytes), 8*a.Numbers, float64(s.Memory)),
-		Parts: a.Demands,
+		Flops: a.Numbers + a.Cases,                                   // one for each number and case at least
+		Bytes: max(float64(a.Bytes), 8*a.Numbers, float64(s.Memory)), // a number has 8 bytes
+		Parts: a.Demands,                                             // one component for each demand at least
 	}
 	switch s.Method { // these methods spend their budget
 	case query.MethodSymmetryCP:

@@ -27,7 +27,8 @@ const (
 const cgroup = "/sys/fs/cgroup/memory.max"
 
 // LimitProcess bounds the memory of this process and returns the bound, 0 if there is none. The bound is flag if that
-// is not 0, else GOMEMLIMIT, else the limit of the cgroup. The collector runs more often near it.
+// is not 0, else GOMEMLIMIT, else the limit of the cgroup. The garbage collector runs more often near its own limit, which
+// is 1/headroomDivisor below a bound from flag or cgroup, for stacks and the program itself.
 func LimitProcess(flag int64) int64 {
 	present := debug.SetMemoryLimit(-1) // only returns the limit, which is that of GOMEMLIMIT
 	switch {
@@ -63,7 +64,8 @@ func NewMemory(limit int64) *Memory {
 }
 
 // Hold waits until so many bytes are free, in the sequence of calls, and takes them. The function that it returns gives
-// them back. The error is that of ctx if it ends, or has the code over_budget if the bytes exceed the total.
+// them back. Fewer than minCounted bytes are not counted and never wait. The error is that of ctx if it ends, or has the
+// code over_budget if the bytes exceed the total.
 func (m *Memory) Hold(ctx context.Context, bytes float64) (free func(), err error) {
 	if m == nil || bytes < minCounted {
 		return func() {}, nil

@@ -9,7 +9,8 @@ import (
 // Quota returns the maximum that a tenant may hold in a stream: its class's share of room, the size of the stream, or
 // its class's limit in bytes if that is less. If room is 0, the stream is unbounded, and only the bytes count; 0 bytes
 // are no limit. The share is soft for streams of which old messages can be removed: it binds only while the stream is
-// more than half full. The same share bounds the tenant's requests in a quarter of a lane's backlog.
+// more than half full. The number of the tenant's requests without an answer is bounded too, by the same share of a
+// quarter of the jobs that may wait in a lane.
 func (f *File) Quota(stream, tenant string, room int64) bus.Quota {
 	class, l := f.Tenants().Limits(tenant)
 	var name string

@@ -23,9 +23,9 @@ type Booking struct {
 	MaxWait  time.Duration // longest wait: if the work would begin later, nothing is booked
 }
 
-// Book returns when the work may begin, given the time until which the rate is spent. That is Burst before spentUntil,
-// and not before Now. spentAfter is the time until which the rate is spent with this work. If the wait is longer than
-// MaxWait, the work is not booked, and spentAfter is spentUntil.
+// Book books the work of a tenant whose earlier work takes its rate until spentUntil. The work may begin at the time
+// begin: at spentUntil − Burst, or Now if that is later. With this work the rate is spent until spentAfter. If the wait
+// until begin is longer than MaxWait, the work is not booked, and spentAfter is spentUntil.
 func (b Booking) Book(spentUntil time.Time) (begin, spentAfter time.Time) {
 	begin = b.Now
 	if earliest := spentUntil.Add(-b.Burst); earliest.After(begin) {

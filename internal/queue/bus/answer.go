@@ -21,10 +21,10 @@ const (
 // ErrUnverified means that answers came and were not believed, because no key here verifies them.
 var ErrUnverified = errors.New("bus: answers came that do not verify by the keys given here (is there an --answers-seed?)")
 
-// WaitAnswer returns the job's answer, with its whole payload, as soon as it is stored. Between looks into the stream
-// it listens to the subject on which the server republishes stored answers. (On the answer's own subject refused
-// answers pass, too.) If onPoll is not nil, it is called after the first second without an answer and every two seconds
-// then, and its error ends the wait. If the stream had an answer that is not believed, the error wraps ErrUnverified.
+// WaitAnswer returns the job's answer, with its whole payload, as soon as it is stored. It looks into the stream again and
+// again, and meanwhile listens to the subject on which the server republishes stored answers. (On the answer's own subject
+// refused answers pass, too.) If onPoll is not nil, it is called after the first second without an answer and then every two
+// seconds; its error ends the wait. If the stream had an answer that is not believed, the error wraps ErrUnverified.
 func (l *Log) WaitAnswer(ctx context.Context, job string, onPoll func(context.Context) error) (answer *nats.Msg, err error) {
 	republished := make(chan *nats.Msg, 4)
 	sub, err := l.conn.NC.ChanSubscribe(wire.DoneSubject(job), republished)

@@ -145,8 +145,9 @@ func (b *Blobs) isSound(ctx context.Context, stored *jetstream.RawStreamMsg, dig
 	return wire.Digest(stored.Data) == digest, nil
 }
 
-// renew moves a blob to the end of its stream, after its pieces, if it is older than the stream's Times.Renew. It
-// reports false if the blob has to be written again. Registered models do not expire, and stay where they are.
+// renew moves a blob to the end of its stream if it is older than the stream's Times.Renew. A blob that is too large for
+// one message is a list of pieces, other messages with its bytes, which are moved before it. renew reports false if the
+// blob has to be written again. Registered models do not expire, and stay where they are.
 func (b *Blobs) renew(ctx context.Context, stored *jetstream.RawStreamMsg) (isFresh bool, err error) {
 	if b.conn.tenant != "" {
 		return b.stream == StreamGraph, nil // a tenant's user cannot read the stream's Times, and writes other blobs again
@@ -185,10 +186,10 @@ func (b *Blobs) Get(ctx context.Context, digest string) ([]byte, error) {
 	return data, err
 }
 
-// find returns the bytes of a digest, which it checks. The error wraps ErrNotFound if they are not stored, and ErrLost
-// if they cannot be read or are wrong. Then it deletes their message, so that they can be put again. In a cluster it
-// repeats an unsuccessful search for retryLostFor, because a server that was away, or leads no more, does not know the
-// latest messages yet.
+// find returns the bytes of a digest, after it has checked that they have that digest. The error wraps ErrNotFound if they
+// are not stored, and ErrLost if they cannot be read or are wrong. After ErrLost it deletes their message, so that they can
+// be put again. In a cluster it first repeats the search for retryLostFor, because a server that was away, or leads no
+// more, does not know the latest messages yet.
 func (b *Blobs) find(ctx context.Context, digest string) ([]byte, error) {
 	for looks, until := 1, time.Now().Add(retryLostFor); ; looks++ {
 		stored, err := b.getStored(ctx, digest)
@@ -199,7 +200,7 @@ func (b *Blobs) find(ctx context.Context, digest string) ([]byte, error) {
 		if !errors.Is(err, ErrLost) || ctx.Err() != nil {
 			return data, err
 		}
-		if looks < looksAtForged {
+		if looks < looksAtForged { // look again at once
 			continue // the message may have been damaged on its way
 		}
 		if !b.conn.inCluster() || time.Now().After(until) {
@@ -243,9 +244,9 @@ func (b *Blobs) deleteQuietly(ctx context.Context, sequence uint64) {
 	_ = b.conn.delete(ctx, b.stream, sequence)
 }
 
-// vetMessage checks a message m with a user's bytes for their digest, and returns the message to store. If m is a list
-// of pieces and the stored bytes are right already, that is the stored message again, lest a wrong list replaces them.
-// A list's pieces are not checked here, because they may come later. Whoever reads them does.
+// vetMessage checks a message m with a user's bytes for their digest, and returns the message to store. That is m, unless m
+// is a list of pieces and the stored bytes are right already. Then it is the stored message again, lest a wrong list
+// replaces it. The pieces of a list are not checked here, because they may come later. Whoever reads them does.
 func (b *Blobs) vetMessage(ctx context.Context, m *nats.Msg, digest string) (*nats.Msg, error) {
 	if err := CheckKept(m.Subject, m.Header, m.Data); err != nil || len(m.Header[headerPieces]) == 0 {
 		return m, err

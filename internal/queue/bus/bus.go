@@ -81,7 +81,7 @@ func New(nc *nats.Conn, o Options) (*Bus, error) {
 		b.Quotas = NewQuotas(b.Log, o.Quota)
 		b.Blobs.admit, b.Log.admit = b.Quotas.Reserve, b.Quotas.Reserve
 	}
-	models := *b.Blobs
+	models := *b.Blobs // registered models are stored as blobs are, in a stream of their own
 	models.stream, models.subjectFor = StreamGraph, message.GraphSubject
 	b.Models = &Models{log: b.Log, blobs: &models}
 	return b, nil

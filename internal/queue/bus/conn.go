@@ -54,7 +54,7 @@ func newConn(nc *nats.Conn, api, tenant string) (*Conn, error) {
 	}
 	c := &Conn{NC: nc, JS: js, API: api, tenant: tenant, streams: map[string]jetstream.Stream{}}
 	c.stalls.nc = nc
-	c.inCluster() // for the time when the connection is lost
+	c.inCluster() // remembers a cluster for the time when the connection is lost
 	return c, nil
 }
 

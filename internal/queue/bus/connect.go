@@ -91,7 +91,7 @@ func Connect(url, name string, log *slog.Logger, options ...nats.Option) (nc *na
 	var trouble Trouble
 	options = append(options,
 		nats.Name(name),
-		nats.MaxReconnects(-1),
+		nats.MaxReconnects(-1), // any number
 		nats.ReconnectWait(250*time.Millisecond),
 		nats.PingInterval(pingEvery),
 		nats.MaxPingsOutstanding(mostPings),

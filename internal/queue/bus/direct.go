@@ -305,7 +305,7 @@ func (c *Conn) getFromLeader(ctx context.Context, stream string, q question) (*j
 	}
 	stored := response.Message
 	m := &jetstream.RawStreamMsg{Subject: stored.Subject, Sequence: stored.Seq, Data: stored.Data, Time: stored.Time}
-	if h, err := nats.DecodeHeadersMsg(stored.Header); err == nil {
+	if h, err := nats.DecodeHeadersMsg(stored.Header); err == nil { // else the message has none
 		m.Header = h
 	}
 	return m, nil

@@ -31,9 +31,12 @@ var vettedKinds = []message.Kind{
 	message.KindModel, message.KindCancel, message.KindTimer, message.KindBlob, message.KindGraph,
 }
 
-// CheckUserMessage checks a user's message and returns it as it may be stored. Its subject has no wildcards, it has no headers of
-// the server, and it never replaces a job's request, or right bytes under their digest. The error wraps ErrQuota above
-// a quota of the owner; its code is bad_input if nobody may store the message.
+// CheckUserMessage checks a user's message and returns it as it may be stored. That message has no wildcards in its subject
+// and no headers of the server, and it never replaces a job's request, or right bytes under their digest. The error wraps
+// ErrQuota above a quota of the owner; its code is bad_input if nobody may store the message.
+//
+// withSpare adds a header without meaning to messages that may later be moved in a full stream, which takes a message in
+// the place of another only if it is not larger.
 func (b *Bus) CheckUserMessage(ctx context.Context, subject string, h nats.Header, data []byte) (*nats.Msg, error) {
 	s, parseErr := message.ParseSubject(subject)
 	if s.Kind == message.KindTimer && parseErr == nil {
@@ -108,9 +111,9 @@ func (b *Bus) vetAlias(ctx context.Context, owner, name string, m *nats.Msg) (*n
 	return m, b.Log.admit.ask(ctx, StreamGraph, m.Subject, m.Header, len(m.Data))
 }
 
-// vetTimer returns the timer for a user's deadline in data, made anew so that it can name no other subject and no other
-// time. s is the timer's subject, which has to belong to a stored job without an owner. The timer is not signed,
-// because workers that have keys set timers themselves.
+// vetTimer returns a timer for the deadline in data, which a user has sent. s is the subject of the user's timer; the job in
+// it has to be stored and without an owner. The timer is made anew, so that it can name no other subject and no other time.
+// It is not signed, because workers that have keys set timers themselves.
 func (b *Bus) vetTimer(ctx context.Context, s message.Subject, data []byte) (*nats.Msg, error) {
 	var d wire.Deadline
 	if err := wire.Decode(data, &d); err != nil {
@@ -125,7 +128,7 @@ func (b *Bus) vetTimer(ctx context.Context, s message.Subject, data []byte) (*na
 	case !isStored:
 		return nil, fault.New(fault.BadInput, "job %s is not stored in lane %d, and needs no timer", s.Job, s.Lane)
 	}
-	m, _, err := timer(s.Lane, &d)
+	m, _, err := timer(s.Lane, &d) // without the subject on which the server delivers the timer
 	if err == nil {
 		m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{"0"} // it does not replace a timer that the job has
 	}
@@ -156,7 +159,8 @@ func CodeOf(err error) jetstream.ErrorCode {
 }
 
 // refusalError returns the error for a refusal by the worker that stores messages for tenants, or nil if the refusal is
-// one of a stream.
+// one of a stream. A description that begins with the text of ErrQuota or ErrBusy loses it, because the returned error
+// begins with that text itself.
 func refusalError(subject string, api *jetstream.APIError) error {
 	switch api.ErrorCode {
 	case CodeQuota:
@@ -173,12 +177,12 @@ func refusalError(subject string, api *jetstream.APIError) error {
 	return nil
 }
 
-// CheckKept returns an error, with the code bad_input, for a message on the subject of a blob, a registered model or a
-// name that its readers could not read: bytes of another digest, a malformed list of pieces, a name without versions,
-// or a header that belongs to another kind of message.
+// CheckKept checks a message on the subject of a blob, a registered model or a name. It returns an error, with the code
+// bad_input, if readers of the message could not read it: its bytes have another digest, its list of pieces is malformed,
+// its name has no versions, or it has a header that belongs to another kind of message.
 func CheckKept(subject string, h nats.Header, data []byte) error {
 	if owner, name, ok := ParseAlias(subject); ok {
-		if HasBlob(h) {
+		if HasBlob(h) { // the name's versions are stored as a blob
 			return checkNamed(h, data)
 		}
 		a := Alias{Owner: owner, Name: name}

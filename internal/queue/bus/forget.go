@@ -38,8 +38,8 @@ var keptKinds = []struct {
 	{StreamGraph, []message.Kind{message.KindGraph}},
 }
 
-// Forget erases a tenant's data in the streams: everything of the jobs that the tenant owns, with its blobs and models,
-// and of the jobs without an owner everything of those whose request or answer names the tenant.
+// Forget erases a tenant's data in the streams: everything of the jobs that the tenant owns, and its blobs and models. Of
+// the jobs without an owner it erases those whose request, answer or dead letter names the tenant.
 //
 // Work that is under way stores a little more, so call Forget again a minute later. Blobs of networks and plans, which
 // jobs of all tenants share, go when nobody uses them. Forget fetches the request of every job without an owner in the
@@ -92,7 +92,7 @@ func (l *Log) erase(ctx context.Context, stream, filter string) (map[string]uint
 	if err != nil || len(subjects) == 0 {
 		return nil, err
 	}
-	return subjects, l.Purge(ctx, stream, filter, 0)
+	return subjects, l.Purge(ctx, stream, filter, 0) // 0: whatever their sequences are
 }
 
 // unownedJobsNaming returns the jobs without an owner whose request, answer or dead letter names a tenant in its

@@ -43,7 +43,7 @@ func (c *Conn) withRetries(ctx context.Context, ask func(context.Context) error)
 	asked := 0
 	for until := time.Now().Add(retryFor); ; {
 		bounded, cancel := c.withAttemptTimeout(ctx, asked)
-		connected, done := c.untilReconnect(bounded)
+		connected, done := c.untilReconnect(bounded) // ends when the connection was lost and replaced
 		err := ask(connected)
 		asked++
 		hasReconnected := errors.Is(context.Cause(connected), errReconnected)
@@ -129,9 +129,10 @@ func (c *Conn) withAttemptTimeout(ctx context.Context, asked int) (context.Conte
 	return ctx, func() {}
 }
 
-// isTransient reports whether a request failed for a reason that a cluster overcomes by itself: a leader is being
-// chosen, a leader was lost with messages on their way (which looks as if nothing were stored), or another message of
-// the subject is on its way to the replicas.
+// isTransient reports whether a request failed for a reason that a cluster overcomes by itself:
+//   - A leader is being chosen.
+//   - A leader was lost with messages on their way. That looks as if nothing were stored (ErrStorage).
+//   - Another message of the subject is on its way to the replicas (codeInFlight).
 func isTransient(err error) bool {
 	var api *jetstream.APIError
 	switch {

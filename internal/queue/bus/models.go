@@ -123,11 +123,12 @@ func (m *Models) List(ctx context.Context) (r Registered, err error) {
 	return r, nil
 }
 
-// addStoredMessage adds the model or the name on a subject to r, and counts the pieces of a model. If the message is
-// neither, IsUnreadable reports true for the error.
+// addStoredMessage adds the model or the name that is stored on a subject to r. For a model that is stored in pieces, it
+// also counts the model as a user of each piece. If the message is no model and no name, IsUnreadable reports true for
+// the error.
 func (m *Models) addStoredMessage(ctx context.Context, r *Registered, subject string) error {
 	if owner, name, ok := ParseAlias(subject); ok {
-		alias, _, err := m.readName(ctx, owner, name)
+		alias, _, err := m.readName(ctx, owner, name) // its sequence is of no interest
 		if err == nil && len(alias.Versions) > 0 {
 			r.Names = append(r.Names, alias)
 		}
@@ -204,7 +205,7 @@ func (m *Models) Remove(ctx context.Context, owner, name string) error {
 			return err
 		}
 	}
-	if err := m.log.Purge(ctx, StreamGraph, subject, 0); err != nil {
+	if err := m.log.Purge(ctx, StreamGraph, subject, 0); err != nil { // 0: whatever its sequence is
 		return err
 	}
 	if !exists {
@@ -225,7 +226,7 @@ func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) 
 	}
 	digests, err := parsePieceList(stored.Data)
 	if err != nil {
-		return nil // there is nothing to find
+		return nil // a list that cannot be read names no pieces
 	}
 	r, err := m.List(ctx)
 	if err != nil {
@@ -233,10 +234,11 @@ func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) 
 	}
 	for _, piece := range sortedUnique(digests) {
 		subject := blobs.subject(piece)
+		// Removing this model leaves one user less. Pieces of other models stay.
 		if r.pieceUsers[subject]--; r.pieceUsers[subject] > 0 {
 			continue
 		}
-		if err := m.log.Purge(ctx, StreamGraph, subject, 0); err != nil {
+		if err := m.log.Purge(ctx, StreamGraph, subject, 0); err != nil { // 0: whatever its sequence is
 			return err
 		}
 	}

@@ -111,7 +111,7 @@ func (a *Alias) fullName() string {
 // Name returns what a name stands for. If the connection has a tenant's user, the tenant's own name comes before
 // everybody's. The error wraps ErrNotFound if neither exists.
 func (m *Models) Name(ctx context.Context, name string) (Alias, error) {
-	for _, blobs := range m.visibleTo(m.log.conn.tenant) {
+	for _, blobs := range m.visibleTo(m.log.conn.tenant) { // the tenant's own, then everybody's
 		a, _, err := m.readName(ctx, blobs.owner, name)
 		if err != nil || len(a.Versions) > 0 {
 			return a, err
@@ -136,7 +136,7 @@ func (m *Models) PutVersion(ctx context.Context, name, digest, author string) (v
 			return 0, err
 		}
 		if i := slices.IndexFunc(alias.Versions, func(v Version) bool { return v.Digest == digest }); i >= 0 {
-			return i + 1, nil
+			return i + 1, nil // versions are numbered from 1
 		}
 		if len(alias.Versions) >= maxVersions {
 			return 0, fault.New(fault.BadInput, "bus: the name %s has %d versions, no more are kept: remove it, or take another",
@@ -173,7 +173,7 @@ func (m *Models) RestoreName(ctx context.Context, owner, name string, data []byt
 	if err := alias.parseVersions(data); err != nil {
 		return false, err
 	}
-	err = m.writeName(ctx, alias, 0)
+	err = m.writeName(ctx, alias, 0) // 0: nothing may be stored under the name
 	if errors.Is(err, errTaken) {
 		return true, nil
 	}

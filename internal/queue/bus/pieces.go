@@ -89,9 +89,9 @@ func parsePieceList(list []byte) ([]string, error) {
 	return digests, nil
 }
 
-// getPieces fetches the pieces in list and returns their bytes in order, at most message.MaxBlob. All pieces but the
-// last are as long as the first, so that each can be copied to its place when it comes. The error wraps ErrLost if a
-// piece is gone, or has a wrong digest or length.
+// getPieces returns the bytes of a blob that is stored in pieces, at most message.MaxBlob bytes. list has the digests of the
+// pieces in order. All pieces but the last are as long as the first, so each can be copied to its place when it comes. The
+// error wraps ErrLost if a piece is gone, or has a wrong digest or length.
 func (b *Blobs) getPieces(ctx context.Context, list []byte) ([]byte, error) {
 	digests, err := parsePieceList(list)
 	if err != nil {
@@ -197,7 +197,7 @@ func (b *Blobs) hasAllPieces(ctx context.Context, list []byte) (bool, error) {
 		return b.forEachPiece(ctx, list, func(*jetstream.RawStreamMsg) (bool, error) { return true, nil })
 	}
 	digests, err := parsePieceList(list)
-	if err != nil {
+	if err != nil { // a list that cannot be read has no pieces
 		return false, nil
 	}
 	for _, digest := range digests {
@@ -220,7 +220,7 @@ func (b *Blobs) renewPieces(ctx context.Context, list []byte) (bool, error) {
 }
 
 // checkModelSpace returns ErrFull if b holds the registered models and n bytes more exceed the limit of their stream.
-// Otherwise some pieces would be stored before the stream is full, and stay for ever. It returns nil for a tenant's
+// Otherwise the first pieces of a model would be stored before the stream is full, and stay for ever. It returns nil for a tenant's
 // user, who may not ask for the size of streams and is bounded by a quota.
 func (b *Blobs) checkModelSpace(ctx context.Context, n int) error {
 	if b.stream != StreamGraph || b.conn.tenant != "" {

@@ -79,7 +79,8 @@ func Pause(ctx context.Context, d time.Duration) {
 }
 
 // answersLaterPublish sends a message that the subject's stream has to refuse, because it is to follow a sequence that
-// never comes, and reports whether the stream refuses it.
+// never comes, and reports whether the stream refuses it. If it does, it answers requests, and an earlier message without
+// an answer was not stored.
 func (c *Conn) answersLaterPublish(ctx context.Context, subject string) bool {
 	ctx, cancel := context.WithTimeout(ctx, c.AnswerWithin(askWithin))
 	defer cancel()
@@ -136,7 +137,7 @@ func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.P
 	if c.tenant != "" {
 		return c.publishByWorker(ctx, m, opts...)
 	}
-	isSuspect, err := c.stalls.allowPublish(group(m.Subject))
+	isSuspect, err := c.stalls.allowPublish(group(m.Subject)) // isSuspect: the stream is known to store nothing
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,8 @@ const (
 const ProbeEvery = 4 * time.Second
 
 // Probe finds out whether the server stores messages, for processes that have none to store. It stores a small blob
-// again, unless somebody has done so in the last ProbeEvery. CheckStorage then returns what is known.
+// again, unless somebody has done so in the last ProbeEvery and no stream is known to store nothing. Afterwards
+// CheckStorage returns what was found out.
 func (c *Conn) Probe(ctx context.Context) error {
 	data := []byte(probeText + strings.Repeat(" ", probeBytes-len(probeText)))
 	subject := message.BlobSubject("", wire.Digest(data))
@@ -204,7 +206,7 @@ func (c *Conn) Probe(ctx context.Context) error {
 	}
 
 	err = c.publishAfter(ctx, &nats.Msg{Subject: subject, Data: data}, sequence)
-	if errors.Is(err, errTaken) { // another process did
+	if errors.Is(err, errTaken) { // another process has stored the probe meanwhile
 		return nil
 	}
 	return err
@@ -235,7 +237,7 @@ func publishError(subject string, err error) error {
 		return err
 	}
 
-	// Nobody has answered.
+	// Nobody has answered. Messages of the vetted kinds are those that users may send.
 	if errors.Is(err, jetstream.ErrNoStreamResponse) && slices.Contains(vettedKinds, message.KindOf(subject)) {
 		return fault.New(fault.Infrastructure, "%w: publish %s: for a tenant or a client reparam-worker stores it: does one run? %w",
 			ErrNoStream, subject, err)

@@ -111,8 +111,8 @@ func (f Admit) ask(ctx context.Context, stream, subject string, h nats.Header, b
 	return f(ctx, stream, subject, h, bytes)
 }
 
-// storedBytes returns the size of a stored message with data bytes of payload, or a little less: servers add headers,
-// and files a frame. Headers of the server do not count.
+// storedBytes returns the size of a stored message with data bytes of payload, or a little less: a server adds headers of
+// its own, which do not count, and in files a few bytes for each message.
 func storedBytes(subject string, h nats.Header, data int) int64 {
 	const base = 16 // sequence and time, as servers count them in memory; files have a little more
 	size := base + len(subject) + data
@@ -145,7 +145,7 @@ func (q *Quotas) Reserve(ctx context.Context, stream, subject string, h nats.Hea
 		err = q.reserve(ctx, stream, owner, size)
 	}
 	if err == nil {
-		q.sizes.Put(subject, size, 1) // so that a later count need not fetch the message
+		q.sizes.Put(subject, size, 1) // so that a later count need not fetch the message; 1: sizes is bounded by its entries
 	}
 	return err
 }
@@ -156,8 +156,8 @@ type limit struct {
 	requests int // maximum number of requests without an answer; 0: any number
 }
 
-// currentLimit returns the limit of an owner in a stream. Its number of requests follows from the present backlog of a
-// lane.
+// currentLimit returns the limit of an owner in a stream. Its number of requests is the owner's share of a quarter of the
+// backlog, the number of jobs that may wait in a lane.
 func (q *Quotas) currentLimit(ctx context.Context, stream, owner string) (l limit, err error) {
 	s, err := q.log.conn.Stream(ctx, stream)
 	if err != nil {
@@ -169,7 +169,7 @@ func (q *Quotas) currentLimit(ctx context.Context, stream, owner string) (l limi
 		if err != nil {
 			return l, err
 		}
-		l.requests = max(1, int(l.Share*float64(backlog)/4)) // a quarter of the backlog may wait before each of the later stages
+		l.requests = max(1, int(l.Share*float64(backlog)/4)) // only a quarter may wait before each of the later stages
 	}
 	return l, nil
 }
@@ -180,12 +180,12 @@ func (l limit) exceeds(h *holding, moreBytes int64) (overBytes, overRequests boo
 	return l.Bytes > 0 && h.bytes+moreBytes > l.Bytes, l.requests > 0 && h.requests >= l.requests
 }
 
-// reserve counts one more message of an owner, of moreBytes, in what the owner holds. It asks the server for the
-// present size before if the known size is old, or if it would refuse the message by a size that may be wrong. The
-// errors are those of Reserve.
+// reserve counts one more message of an owner, of moreBytes, in what the owner holds, or returns an error as Reserve does.
+// It first asks the server for the present size if the known size is old. It also asks if it would refuse the message and
+// the known size may be wrong.
 func (q *Quotas) reserve(ctx context.Context, stream, owner string, moreBytes int64) error {
 	l, err := q.currentLimit(ctx, stream, owner)
-	if err != nil || l.Bytes <= 0 && l.requests == 0 {
+	if err != nil || l.Bytes <= 0 && l.requests == 0 { // 0: there is no limit
 		return err
 	}
 	h, err := q.holding(ctx, holdingKey{stream: stream, owner: owner})
@@ -275,7 +275,8 @@ func (q *Quotas) count(ctx context.Context, key holdingKey, l limit, h *holding,
 	return err
 }
 
-// ownerSubjects returns the subjects of an owner's messages in a stream, with the number of messages on each.
+// ownerSubjects returns the subjects of an owner's messages in a stream, of all kinds that the stream keeps, with the
+// number of messages on each.
 func (q *Quotas) ownerSubjects(ctx context.Context, stream, owner string) (map[string]uint64, error) {
 	union := map[string]uint64{}
 	for _, group := range keptKinds {

@@ -13,9 +13,9 @@ import (
 )
 
 // RemoveAnswered removes what an owner no longer needs after one of its jobs was answered. If the owner holds more than a
-// quarter of its quota of requests, it removes the job's request; if more than a quarter of its quota of answers, the
-// owner's old messages. It costs at most two requests to the server per second and owner, and one more per job above a
-// quarter.
+// quarter of its quota of requests, it removes the job's request. If the owner holds more than a quarter of its quota of
+// answers, it removes the owner's old messages. For the sizes it sends at most two requests to the server per second and
+// owner, and above a quarter one more for each job.
 func (q *Quotas) RemoveAnswered(ctx context.Context, job string) error {
 	owner := message.Owner(job)
 	if q == nil || owner == "" {
@@ -25,7 +25,7 @@ func (q *Quotas) RemoveAnswered(ctx context.Context, job string) error {
 		isCrowded, err := q.isCrowded(ctx, stream, owner)
 		switch {
 		case err == nil && isCrowded && stream == StreamModel:
-			err = q.log.Purge(ctx, StreamModel, message.AnyLaneFilter(job), 0)
+			err = q.log.Purge(ctx, StreamModel, message.AnyLaneFilter(job), 0) // 0: whatever its sequence is
 		case err == nil && isCrowded:
 			err = q.removeOld(ctx, owner)
 		}
@@ -68,7 +68,7 @@ func (q *Quotas) RemoveOldMessages(ctx context.Context) error {
 // too.
 func (q *Quotas) isCrowded(ctx context.Context, stream, owner string) (bool, error) {
 	l, err := q.currentLimit(ctx, stream, owner)
-	if err != nil || l.Bytes <= 0 && l.requests == 0 {
+	if err != nil || l.Bytes <= 0 && l.requests == 0 { // 0: there is no limit
 		return false, err
 	}
 	// A quarter of the limit; its number of requests is rounded up, because 0 means any number.
@@ -81,7 +81,7 @@ func (q *Quotas) isCrowded(ctx context.Context, stream, owner string) (bool, err
 	}
 	defer h.turn.Release(1)
 	if h.isOlderThan(holdingFreshFor) {
-		if err := q.refresh(ctx, key, l, h, 0); err != nil {
+		if err := q.refresh(ctx, key, l, h, 0); err != nil { // 0: for no further message
 			return false, err
 		}
 	}
@@ -126,8 +126,8 @@ func (q *Quotas) removeOld(ctx context.Context, owner string) error {
 	return q.purgeOlder(ctx, StreamBlob, message.KindBlob, owner, oldest.Add(-times.Margin-times.Renew))
 }
 
-// beginRemoval reports whether an owner's old messages may be removed now, and notes that they are. It reports false if
-// they were removed in the last second.
+// beginRemoval reports whether an owner's old messages may be removed now. They may not if the last removal was at most
+// holdingFreshFor ago. If they may, beginRemoval notes the time as that of the last removal. Older times are forgotten.
 func (q *Quotas) beginRemoval(owner string) bool {
 	now := time.Now()
 	q.mu.Lock()
@@ -151,15 +151,15 @@ func (q *Quotas) removeAnsweredRequests(ctx context.Context, owner string) error
 		return err
 	}
 	for _, subject := range answered {
-		if err := q.log.Purge(ctx, StreamModel, subject, 0); err != nil {
+		if err := q.log.Purge(ctx, StreamModel, subject, 0); err != nil { // 0: whatever its sequence is
 			return err
 		}
 	}
 	return nil
 }
 
-// purgeOlder removes an owner's messages of a kind that were stored before a time, and forgets what it knows about the
-// owner's share of the stream.
+// purgeOlder removes an owner's messages of a kind that were stored before a time. It also marks as old the number and
+// size of messages that the owner holds in the stream, with and without answered requests, so that they are counted anew.
 func (q *Quotas) purgeOlder(ctx context.Context, stream string, kind message.Kind, owner string, limit time.Time) error {
 	info, err := q.log.conn.Info(ctx, stream)
 	if err != nil {
@@ -168,7 +168,7 @@ func (q *Quotas) purgeOlder(ctx context.Context, stream string, kind message.Kin
 
 	// below is the sequence of the first message that is young enough to stay.
 	below := info.State.LastSeq + 1
-	switch first, err := q.log.FirstFrom(ctx, stream, 0, limit); {
+	switch first, err := q.log.FirstFrom(ctx, stream, 0, limit); { // 0: by its time
 	case err == nil:
 		below = min(below, first.Sequence)
 	case !errors.Is(err, ErrNotFound): // if nothing is found, all are older

@@ -89,8 +89,9 @@ func (r *Room) CheckFull(lane int) error {
 	return nil
 }
 
-// TakePlace takes one free place in a lane. The error wraps ErrBusy if there is none, and ErrFull if one of the later
-// streams is nearly full. It asks the server before it refuses, unless that was asked less than roomRetry ago.
+// TakePlace takes one free place in a lane, for a message that is about to be published. The error wraps ErrBusy if there is
+// none, and ErrFull if a stream is nearly full that keeps later results of such messages. TakePlace asks the server before
+// it refuses, unless the server was asked less than roomRetry ago.
 func (r *Room) TakePlace(ctx context.Context, lane int) error {
 	r.mu.Lock()
 	l := r.lane(lane)
@@ -134,8 +135,8 @@ func (r *Room) noRoomError(lane int) error {
 	return fault.New(fault.Infrastructure, "%w in lane %d", ErrBusy, lane)
 }
 
-// HasRoom reports whether a lane has a free place as far as is known. If not, it asks the server in the background, and
-// calls onAnswer after the answer.
+// HasRoom reports whether a lane has a free place, that is, whether one more message may be published there, as far as is
+// known. If not, it asks the server in the background, and calls onAnswer after the answer.
 func (r *Room) HasRoom(ctx context.Context, lane int, onAnswer func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,8 +167,8 @@ func (r *Room) lane(lane int) *laneRoom {
 	return &r.lanes[lane]
 }
 
-// refresh asks the server for the room of a lane. No place is free if a later stream is nearly full. After the answer
-// refresh calls onAnswer, unless that is nil.
+// refresh asks the server how many places are free in a lane. None is free if one of r.laterStreams is nearly full. After
+// the answer refresh calls onAnswer, unless that is nil.
 func (r *Room) refresh(ctx context.Context, lane int, onAnswer func()) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -188,13 +189,13 @@ func (r *Room) refresh(ctx context.Context, lane int, onAnswer func()) {
 	*r.lane(lane) = laneRoom{free: free, askedAt: time.Now()}
 }
 
-// askFreePlaces asks the server for the number of messages that may be published in a lane: half of the free places,
-// because other publishers may take the other half. A lane has as many places as its bound, the backlog divided by
-// divisor, minus the messages that wait. If there are fewer than 0, free is that number. isShared is true if all lanes
-// have one consumer, whose bound is that of all lanes. If there is no answer, a few messages are let through, so that
-// work goes on.
+// askFreePlaces asks the server how many messages may be published in a lane. At most backlog/divisor messages may wait in
+// a lane; the free places are that bound minus the messages that wait. The result free is half of the free places,
+// because other publishers may take the other half, or all of them if they are below 0. isShared is true if all lanes
+// have one consumer; then the bound is the sum of the lanes' bounds. If there is no answer, a few messages are let
+// through, so that work goes on.
 func (r *Room) askFreePlaces(ctx context.Context, lane int) (free int, isShared bool) {
-	c, isShared, err := r.conn.LaneConsumer(ctx, r.stream, r.consumer, max(lane, 0))
+	c, isShared, err := r.conn.LaneConsumer(ctx, r.stream, r.consumer, max(lane, 0)) // a lane below 0 stands for all of them
 	if err != nil {
 		return roomIfUnknown, isShared
 	}
@@ -210,9 +211,9 @@ func (r *Room) askFreePlaces(ctx context.Context, lane int) (free int, isShared 
 	return free - max(free, 0)/2, isShared
 }
 
-// findFullStream returns the first of the later streams that is more than three quarters full, or "". It asks the
-// server at most every roomFreshFor. If there is no answer, no stream counts as full: the server then refuses messages
-// for itself.
+// findFullStream returns the first of r.laterStreams that is more than three quarters full, or "". It asks the server only
+// if the last answer is older than roomFreshFor, and else returns r.fullStream, where its caller keeps the result. If the
+// server does not answer, no stream counts as full: the server then refuses messages for itself.
 func (r *Room) findFullStream(ctx context.Context) (full string) {
 	r.mu.Lock()
 	full, isOld := r.fullStream, time.Since(r.fullCheckedAt) > roomFreshFor
@@ -237,8 +238,9 @@ func (r *Room) findFullStream(ctx context.Context) (full string) {
 	return full
 }
 
-// Remaining returns the number of messages that may be published in a lane, and the later stream that is nearly full,
-// or "". Both are as the server said at most roomFreshFor ago.
+// Remaining returns the number of messages that may still be published in a lane, and the name of a stream that is nearly
+// full among those that keep later results of the messages, or "". Both follow from what the server said at most
+// roomFreshFor ago.
 func (r *Room) Remaining(ctx context.Context, lane int) (remaining int, full string) {
 	r.mu.Lock()
 	isOld := time.Since(r.lane(lane).askedAt) > roomFreshFor

@@ -38,10 +38,10 @@ const (
 	askedForLane                     // workers of the lane ask
 )
 
-// CheckLane returns nil if workers of all four stages ask for messages of a lane, or work on some. Otherwise the error
-// names a stage without workers, and wraps ErrNoWorkers or ErrNoStream. nobody is true if the stage has no workers for
-// other lanes either. If the server does not tell, CheckLane returns nil. A worker that is busy with other lanes may
-// seem not to serve this one for a moment.
+// CheckLane returns nil if workers of all four stages ask for messages of a lane, or work on some. (Tenants are spread over
+// lanes, and a worker may serve only some of them.) Otherwise the error names a stage without workers, and wraps
+// ErrNoWorkers or ErrNoStream. nobody is true if the stage has no workers for other lanes either. If the server does not
+// tell, CheckLane returns nil. A worker that is busy with other lanes may seem not to serve this one for a moment.
 func (c *Conn) CheckLane(ctx context.Context, lane int) (nobody bool, err error) {
 	if c.tenant != "" {
 		return c.checkLaneByWorker(ctx, lane)
@@ -79,7 +79,7 @@ func findAskers(ctx context.Context, s jetstream.Stream, allLanesConsumer string
 	}
 	names = append(names, allLanesConsumer)
 
-	strongest := noConsumer
+	strongest := noConsumer // the largest of the found values, which grow from noConsumer to askedForLane
 	for _, name := range names {
 		consumer, err := s.Consumer(ctx, name)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -104,8 +104,8 @@ func findAskers(ctx context.Context, s jetstream.Stream, allLanesConsumer string
 // workerReplyTimeout bounds the wait for a worker's reply about other workers.
 const workerReplyTimeout = 2 * time.Second
 
-// checkLaneByWorker is CheckLane for a tenant's user, who may not look at consumers: it asks a reparam-worker, which
-// looks for it.
+// checkLaneByWorker is CheckLane for a tenant's user, who may not look at consumers. It asks a reparam-worker to look. If
+// a stage has no workers for the lane, the reply says so in Unserved.
 func (c *Conn) checkLaneByWorker(ctx context.Context, lane int) (nobody bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, workerReplyTimeout)
 	defer cancel()

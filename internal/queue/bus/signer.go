@@ -45,7 +45,8 @@ func (s *Signer) Trust() seal.Trust { return s.guard.Trust }
 func (s *Signer) Sign(m *nats.Msg, subject string) error {
 	kind := message.KindOf(subject)
 	hasMAC := s.hasMAC(kind)
-	// A MAC shows damage as well as a sum does, but readers of an answer may have no keys.
+	// A MAC shows damage as well as a sum does, but readers of an answer may have no keys. Messages of unsummed kinds need no
+	// sum of their own, for instance because they are stored under the digest of their bytes.
 	if !slices.Contains(unsummed, kind) && (!hasMAC || kind == message.KindAnswer) {
 		m.Header[wire.HeaderSum] = []string{sumOf(subject, m.Header, m.Data)}
 	}
@@ -94,6 +95,7 @@ func (s *Signer) isSigned(subject string, h nats.Header, data []byte) bool {
 		if len(signatures) > 1 {
 			return false // a repeated header is a forgery
 		}
+		// The signature is for the digest of the request, the digest of the payload and the answer's status.
 		return s.guard.Answers.Verify(firstValue(signatures), subject, digestOf(h), answerStatement(h, data))
 	case s.hasMAC(kind):
 		return s.guard.Keys.Verify(firstValue(h[seal.Header]), subject, blobOf(h), data)
@@ -136,7 +138,7 @@ var unsummed = []message.Kind{
 }
 
 // sumOf returns the sum of a message: the SHA-256, in hexadecimal digits, of its subject, the headers that readers act
-// on, and its data. A subject without a kind is left out: it is that of a reply, and servers may map it to another.
+// on, and its data. A subject without a kind is left out: it is the subject of a reply, and servers may map it to another.
 func sumOf(subject string, h nats.Header, data []byte) string {
 	if message.KindOf(subject) == "" {
 		subject = ""

@@ -92,8 +92,8 @@ func (s *stalls) removeStall(group string) {
 	delete(s.byGroup, group)
 }
 
-// allowPublish returns nil if a publish to the stream of a group may be tried now. isKnown is true if the stream is
-// known to store nothing. Then one publish a second is allowed, and the others get ErrStorage.
+// allowPublish returns nil if a publish to a stream may be tried now. group is the kind of messages in the stream. isKnown
+// is true if the stream is known to store nothing. Then one publish a second is allowed, and the others get ErrStorage.
 func (s *stalls) allowPublish(group string) (isKnown bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

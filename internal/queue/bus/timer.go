@@ -32,7 +32,7 @@ func (l *Log) SetFirstTimer(ctx context.Context, lane int, m *wire.Deadline) err
 	if err != nil {
 		return err
 	}
-	err = l.conn.publishAfter(ctx, msg, 0)
+	err = l.conn.publishAfter(ctx, msg, 0) // 0: if there is no timer
 	if errors.Is(err, errTaken) {
 		return nil
 	}

@@ -69,8 +69,9 @@ func (t *Trouble) Warn(log *slog.Logger, text string, attributes ...any) {
 	s.loggedAt, s.unlogged = now, 0
 }
 
-// end marks a spell as over, overAfter from its last failure, and logs that if it had more than one failure. It runs
-// again a minute after the spell's last line in the log, to forget the spell.
+// end marks a spell of trouble as over, and logs that if it had more than one failure and one of them was logged. It is
+// called overAfter from the last failure, and again remindAfter from the spell's last line in the log. Then it logs that
+// failures without a line are over, if there are any, and forgets the spell.
 func (t *Trouble) end(k failureKind, s *spell) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

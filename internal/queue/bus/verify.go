@@ -33,7 +33,8 @@ func (l *Log) Verify(ctx context.Context, d *Delivered) bool {
 	return isBelieved
 }
 
-// isBelieved is Verify without the count.
+// isBelieved is Verify without the count. A message is sound if its sum and its signature are right, as far as it needs
+// them. That proves something only if it has a sum or a MAC.
 func (l *Log) isBelieved(ctx context.Context, d *Delivered) bool {
 	isSound := l.signer.isSound(d.Subject, d.Header, d.Data)
 	hasProof := l.signer.hasMAC(message.KindOf(d.Subject)) || len(d.Header[wire.HeaderSum]) > 0
@@ -46,6 +47,7 @@ func (l *Log) isBelieved(ctx context.Context, d *Delivered) bool {
 	defer cancel()
 	m, err := l.conn.getDirect(ctx, d.Stream, question{Sequence: d.Sequence})
 	if err != nil || m.Subject != d.Subject || !l.signer.isSound(d.Subject, m.Header, m.Data) {
+		// The stored message does not help. reportForged returns false.
 		return isSound || !message.Internal(message.KindOf(d.Subject)) || l.signer.reportForged(d.Subject)
 	}
 	if isSound && len(m.Header[wire.HeaderSum]) == 0 {
@@ -57,9 +59,9 @@ func (l *Log) isBelieved(ctx context.Context, d *Delivered) bool {
 	return true
 }
 
-// verifyStored returns the stored message m if it is genuine: sound, and signed for its subject, which has to match the
-// requested subject or filter. It fetches an unsound message once more. If the message is still unsound and internal,
-// it counts as not stored, and is deleted if Guard says so.
+// verifyStored returns the stored message m if it is genuine: sound, and signed for its subject. subject is the requested
+// subject or filter. If the subject of m does not match that, m has to be signed for subject. An unsound message is
+// fetched once more. If it is still unsound and internal, it counts as not stored, and is deleted if Guard says so.
 func (l *Log) verifyStored(
 	ctx context.Context, stream, subject string, m *jetstream.RawStreamMsg,
 ) (_ *jetstream.RawStreamMsg, err error) {

@@ -15,9 +15,9 @@ var (
 // NotDurable says what a server with an old version may do.
 const NotDurable = "before 2.14.6 a power cut can lose acknowledged messages, even with sync_interval: always"
 
-// ServerVersion parses a version of nats-server, such as v2.14.6. usable is true if the version has what this program
-// needs, and keeps if it does not lose acknowledged messages in a power cut. known is false if text is no version of
-// three numbers.
+// ServerVersion parses a version of nats-server, such as v2.14.6. usable is true if a server of this version has what this
+// program needs. keeps is true if it does not lose acknowledged messages in a power cut. known is false if text is no
+// version of three numbers.
 func ServerVersion(text string) (usable, keeps, known bool) {
 	text, _, _ = strings.Cut(strings.TrimPrefix(text, "v"), "-")
 	var numbers []int

@@ -138,7 +138,7 @@ func (n NATS) nkeyOption() (nats.Option, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
-	return nats.Nkey(public, func(nonce []byte) ([]byte, error) {
+	return nats.Nkey(public, func(nonce []byte) ([]byte, error) { // is called at every connection, and reads the file again
 		pair, err := userKey(n.NKey, public)
 		if err != nil {
 			return nil, err

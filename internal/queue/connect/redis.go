@@ -55,7 +55,7 @@ func RedisWithin(dial func() (net.Conn, error)) Store {
 const OwnRedisTimeout = time.Minute
 
 // newStore returns a client of the Redis at a URL, in one of the forms of Redis.Client: for one server, for a master
-// that sentinels watch, or for a cluster.
+// that sentinels watch, or for a cluster. The options of the first server in the URL hold for all of them.
 func newStore(r Redis, text string, timeout time.Duration) (store library, err error) {
 	addr, err := parseAddress(text)
 	if err != nil {

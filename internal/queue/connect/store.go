@@ -108,6 +108,7 @@ func (s library) All(ctx context.Context, commands [][]any) ([]Reply, error) {
 		})
 		return err
 	})
+	// A refused command or a missing value is no error of All: the reply to that command says it.
 	var refused RedisError
 	if err != nil && !errors.As(err, &refused) && !errors.Is(err, redis.Nil) {
 		return nil, err
@@ -124,7 +125,7 @@ func (s library) Keys(ctx context.Context, pattern string) ([]string, error) {
 	var mu sync.Mutex // the nodes of a cluster are asked at the same time
 	var keys []string
 	walk := func(ctx context.Context, node redis.Cmdable) error {
-		it := node.Scan(ctx, 0, pattern, 1000).Iterator()
+		it := node.Scan(ctx, 0, pattern, 1000).Iterator() // about 1000 keys in each reply
 		for it.Next(ctx) {
 			mu.Lock()
 			keys = append(keys, it.Val())
@@ -132,7 +133,7 @@ func (s library) Keys(ctx context.Context, pattern string) ([]string, error) {
 		}
 		return it.Err()
 	}
-	scan := func(ctx context.Context, node redis.Cmdable) error {
+	scan := func(ctx context.Context, node redis.Cmdable) error { // walks again if the node had ended the connection
 		return s.retryEnded(ctx, func() error { return walk(ctx, node) })
 	}
 	if cluster, ok := s.client.(*redis.ClusterClient); ok {

@@ -42,9 +42,9 @@ func (s *Server) handleAPI(subject string, data []byte, reply string) bool {
 	return true
 }
 
-// sendMessages answers a request for messages: of a consumer, or of a stream by a direct get. name has the name of the
-// stream and, after a dot, that of the consumer or the subject of the message. It reports whether the stream or the
-// consumer exists, and takes such requests.
+// sendMessages answers a request for messages, either of a consumer or, by a direct get, of a stream. name has the name of
+// the stream and, after a dot, that of the consumer, or for a direct get the subject of the message. sendMessages reports
+// whether the stream or the consumer exists, and takes such requests.
 func (s *Server) sendMessages(verb, name string, data []byte, reply string) bool {
 	streamName, rest, _ := strings.Cut(name, ".")
 	st := s.streams[streamName]
@@ -87,8 +87,8 @@ func cutVerb(subject string) (verb, name string) {
 	return "", ""
 }
 
-// respond returns the answer to a request. name is the rest of its subject after the verb: the name of a stream, which
-// that of a consumer may follow.
+// respond returns the answer to a request. name is what follows the verb in the subject of the request: the name of a
+// stream, and for some verbs a dot and the name of a consumer.
 func (s *Server) respond(verb, name string, data []byte) (response, *jetstream.APIError) {
 	switch verb {
 	case "INFO":
@@ -313,7 +313,7 @@ func (st *stream) update(data []byte) (response, *jetstream.APIError) {
 	if changesKind {
 		return nil, apiError(500, codeRestricted, "stream configuration update can not change name, retention or storage type")
 	}
-	st.config, st.configJSON = config, nil
+	st.config, st.configJSON = config, nil // nil: the JSON is encoded anew when it is needed
 	if config.MaxAge > 0 {
 		st.setTimer(time.Now())
 	}
@@ -381,8 +381,8 @@ func (st *stream) selectMessage(q question) *message {
 	return st.messageAt(q.Sequence)
 }
 
-// directGet answers a direct get: it sends the message that a question selects, or a batch of messages. The question is
-// for the last message on subject, or if that is "", in data.
+// directGet answers a direct get: it sends the message that a question selects, or a batch of messages. If subject is not
+// "", the question is for the last message on it. Otherwise the question is in data.
 func (st *stream) directGet(subject string, data []byte, reply string) {
 	s := st.server
 	q := question{Last: subject}

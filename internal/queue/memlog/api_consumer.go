@@ -89,8 +89,9 @@ func (st *stream) createConsumer(data []byte) (response, *jetstream.APIError) {
 	return created.description(), nil
 }
 
-// hasConsumerKind reports whether this server has such consumers: durable ones with acknowledgements, and ephemeral
-// ones without, of one filter, from which clients pull messages.
+// hasConsumerKind reports whether this server has consumers of a configuration. It has durable consumers with
+// acknowledgements, and ephemeral ones without. Clients pull messages from them, and each has at most one filter. What it
+// does not have are other acknowledgements, starts and options.
 func (st *stream) hasConsumerKind(config jetstream.ConsumerConfig) bool {
 	isEphemeral := config.Durable == "" && config.InactiveThreshold > 0 && config.AckPolicy == jetstream.AckNonePolicy &&
 		st.config.Retention == jetstream.LimitsPolicy
@@ -113,13 +114,13 @@ func (c *consumer) description() response {
 	}
 	waiting := 0
 	for _, r := range c.requests {
-		if c.stream.server.interest.hasReceiver(r.reply) {
+		if c.stream.server.interest.hasReceiver(r.reply) { // else its client is gone
 			waiting++
 		}
 	}
 	return c.stream.server.withLeader(response{
 		"stream_name": c.stream.config.Name, "name": c.name, "created": c.created.UTC(), "config": cachedJSON(&c.configJSON, &c.config),
-		"delivered":       jetstream.SequenceInfo{Consumer: c.delivered, Stream: c.next - 1},
+		"delivered":       jetstream.SequenceInfo{Consumer: c.delivered, Stream: c.next - 1}, // the last delivery, and its message
 		"ack_floor":       jetstream.SequenceInfo{Consumer: delivery, Stream: sequence},
 		"num_ack_pending": len(c.pending), "num_redelivered": repeated, "num_waiting": waiting, "num_pending": c.undelivered,
 		"ts": time.Now().UTC(),

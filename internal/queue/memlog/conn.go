@@ -69,7 +69,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	if err != nil {
 		c.sendLine("-ERR '" + err.Error() + "'\r\n")
 		c.server.removeConn(c)
-		c.end(false)
+		c.end(false) // false: the client may still read the error
 	}
 	return len(b), nil
 }
@@ -134,10 +134,10 @@ func splitArgs(line string, memory *[4]string) (args []string, ok bool) {
 	return args, true
 }
 
-// readPublish interprets a message from the client. argLine has its subject, the subject for a reply if there is one,
-// the number of bytes of headers if hasHeaders, and the number of all bytes. input begins with the bytes of the headers
-// and the payload, and a line end. readPublish returns their number with the line end, or −1 if input does not have all
-// of them yet.
+// readPublish interprets a message from the client. argLine is what follows PUB or HPUB in the line before the message:
+// the subject, a subject for the reply if there is one, and the numbers of bytes. For HPUB (hasHeaders) these are the bytes
+// of the headers and the bytes of headers and payload together; for PUB only the latter. input begins with these bytes and
+// a line end. readPublish returns how many bytes they are with the line end, or −1 if input does not have all of them yet.
 func (c *conn) readPublish(input []byte, hasHeaders bool, argLine string) (int, error) {
 	var memory [4]string // as many arguments as there may be
 	args, ok := splitArgs(argLine, &memory)
@@ -184,7 +184,7 @@ func (c *conn) subscribe(args []string) error {
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	if c.subs[s.id] == nil && c.subs != nil {
+	if c.subs[s.id] == nil && c.subs != nil { // c.subs is nil after the connection has ended
 		c.subs[s.id] = s
 		c.server.interest.add(s)
 	}
@@ -240,6 +240,7 @@ func (c *conn) deliver(s *subscription, subject, reply string, header, data []by
 	c.output = append(out, "\r\n"...)
 	c.changed.Signal()
 	c.mu.Unlock()
+	// The client may have limited the number of messages of the subscription.
 	if s.delivered++; s.maxMessages > 0 && s.delivered >= s.maxMessages {
 		c.removeSubscription(s)
 	}
@@ -267,7 +268,7 @@ func (c *conn) Read(b []byte) (int, error) {
 		switch {
 		case c.outputRead == len(c.output):
 			if c.outputRead, c.output = 0, c.output[:0]; cap(c.output) > keepBuffer {
-				c.output = nil
+				c.output = nil // a large buffer is not kept
 			}
 		case c.outputRead > keepBuffer && c.outputRead > len(c.output)/2: // a client that is always behind
 			c.outputRead, c.output = 0, append(c.output[:0], c.output[c.outputRead:]...) // the unread bytes move to the start

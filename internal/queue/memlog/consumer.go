@@ -71,7 +71,7 @@ func (c *consumer) removeIdle() {
 	s := c.stream.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.stream.consumers[c.name] == c {
+	if c.stream.consumers[c.name] == c { // else it was removed meanwhile
 		c.stop()
 		delete(c.stream.consumers, c.name)
 	}
@@ -192,7 +192,8 @@ func (c *consumer) nextDelivery() (*message, *pending) {
 	return m, p
 }
 
-// deliver sends a message to the subject of a request, with a reply subject for its acknowledgement.
+// deliver sends a message to the subject of a request, with a reply subject for its acknowledgement. The server's options
+// may give the delivery another fate, for tests: the message is lost, or delivered twice.
 func (c *consumer) deliver(m *message, p *pending, requestReply string) {
 	// Note the delivery, also if it is lost on its way.
 	s := c.stream.server
@@ -216,6 +217,7 @@ func (c *consumer) deliver(m *message, p *pending, requestReply string) {
 	if c.config.HeadersOnly {
 		header, data = withHeaders(header, "Nats-Msg-Size", strconv.Itoa(len(data))), nil
 	}
+	// The client library reads what it knows about the delivery from the tokens of the reply subject.
 	ack := fmt.Sprintf("%s%s.%s.%d.%d.%d.%d.%d", ackPrefix, c.stream.config.Name, c.name,
 		p.attempts, m.sequence, p.delivery, m.storedAt.UnixNano(), c.undelivered)
 	s.send(nil, requestReply, m.subject, ack, header, data)
@@ -307,7 +309,7 @@ func (c *consumer) forgetPending(sequence uint64) {
 func (c *consumer) noteRemoval(m *message) {
 	switch {
 	case !matches(c.filter, m.subject):
-	case m.sequence >= c.next:
+	case m.sequence >= c.next: // it was not delivered yet
 		c.undelivered--
 	case c.pending[m.sequence] != nil:
 		c.forgetPending(m.sequence)
@@ -333,7 +335,8 @@ func (c *consumer) onTimer() {
 	s := c.stream.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.streams[c.stream.config.Name] != c.stream || c.stream.consumers[c.name] != c {
+	isRemoved := s.streams[c.stream.config.Name] != c.stream || c.stream.consumers[c.name] != c
+	if s.closed || isRemoved {
 		return
 	}
 

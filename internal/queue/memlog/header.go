@@ -42,7 +42,7 @@ func headerValue(header []byte, name string) string {
 func withHeaders(header []byte, pairs ...string) []byte {
 	result := []byte(firstLine)
 	if len(header) > 2 {
-		result = bytes.Clone(header[:len(header)-2])
+		result = bytes.Clone(header[:len(header)-2]) // without the empty line at the end
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		result = append(result, pairs[i]+": "+pairs[i+1]+"\r\n"...)

@@ -66,7 +66,8 @@ func (ix *index) remove(name string, sequence uint64) {
 	}
 }
 
-// removeSubject removes the subject whose further tokens are name, and branches that have no subject any more.
+// removeSubject removes a subject below b, a branch of the tree of subjects. name has the tokens of the subject after that of
+// b. Branches that then have no subject are removed, too.
 func (b *branch) removeSubject(name string) {
 	token, rest, hasMore := strings.Cut(name, ".")
 	child := b.children[token]
@@ -86,7 +87,8 @@ func (ix *index) matching(filter string) iter.Seq[*subject] {
 	return func(yield func(*subject) bool) { ix.root.eachMatching(filter, yield) }
 }
 
-// eachMatching yields the subjects below b whose further tokens match a filter. It returns false if yield did.
+// eachMatching yields the subjects below b, a branch of the tree of subjects, that match a filter. A branch stands for one
+// token, and the filter is for the tokens after that of b. eachMatching returns false if yield did.
 func (b *branch) eachMatching(filter string, yield func(*subject) bool) bool {
 	token, rest, hasMore := strings.Cut(filter, ".")
 	switch {

@@ -73,8 +73,9 @@ func (s *Server) Fresh(o Options) *Server {
 	return fresh
 }
 
-// Idle reports whether nothing is under way: no message waits for delivery to a consumer, is with a worker
-// (pending), or has a schedule, by which it is delivered later. Consumers with the name except do not count.
+// Idle reports whether nothing is under way. A message is under way if it waits for delivery to a consumer, if a worker has
+// not acknowledged it yet (pending), or if it has a schedule by which it is delivered later. Consumers with the name except
+// do not count.
 func (s *Server) Idle(except string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -80,7 +80,7 @@ func (st *stream) lastMatching(filter string) *message {
 		}
 		return st.messageAt(sequences[len(sequences)-1])
 	}
-	lastSequence := uint64(0)
+	lastSequence := uint64(0) // 0 if there is none: no message has that sequence
 	for s := range st.subjects.matching(filter) {
 		lastSequence = max(lastSequence, s.sequences[len(s.sequences)-1])
 	}
@@ -174,7 +174,7 @@ func (st *stream) checkConditions(m *message) (earlier uint64, duplicate bool, r
 		return 0, false, refusal
 	}
 
-	// A schedule gets a rollup, by which it replaces the earlier messages on its subject.
+	// A scheduled message gets the header of a rollup, by which it replaces the earlier messages on its subject ("sub").
 	h := m.header
 	if headerValue(h, headerSchedule) != "" {
 		if !st.config.AllowMsgSchedules {
@@ -197,9 +197,9 @@ func (st *stream) checkConditions(m *message) (earlier uint64, duplicate bool, r
 	return 0, false, st.checkLimits(m)
 }
 
-// checkExpectations returns an error if the stream is not as a header of a new message expects it: its name, the last
-// sequence on a subject (the message's own, or those that match a filter), or the last sequence of the stream. A header
-// that is missing expects nothing.
+// checkExpectations returns an error if a header of a new message expects another state of the stream. A message may expect
+// the stream's name, the stream's last sequence, and the last sequence on a subject: its own, or all those that match the
+// filter of another header. A header that is missing expects nothing.
 func (st *stream) checkExpectations(m *message) *jetstream.APIError {
 	h := m.header
 	if expected := headerValue(h, headerStream); expected != "" && expected != st.config.Name {
@@ -230,7 +230,7 @@ func (st *stream) checkLimits(m *message) *jetstream.APIError {
 	sequences := st.subjects.sequencesOf(m.subject)
 	replaces := c.MaxMsgsPerSubject > 0 && int64(len(sequences)) >= c.MaxMsgsPerSubject
 	switch {
-	case replaces && c.DiscardNewPerSubject && headerValue(m.header, headerRollup) == "":
+	case replaces && c.DiscardNewPerSubject && headerValue(m.header, headerRollup) == "": // a rollup removes the others
 		return apiError(503, codeStoreFailed, "maximum messages per subject exceeded")
 	case c.MaxMsgs > 0 && int64(st.count) >= c.MaxMsgs && !replaces:
 		return apiError(503, codeStoreFailed, "maximum messages exceeded")
@@ -282,8 +282,8 @@ func (st *stream) append(m *message) {
 	}
 }
 
-// removeReplaced removes the oldest messages above the stream's limits after m was appended, and those that a rollup in
-// m's headers replaces.
+// removeReplaced removes the oldest messages above the stream's limits after m was appended. If the headers of m have a
+// rollup, it also removes all earlier messages, either on the subject of m ("sub") or of the stream ("all").
 func (st *stream) removeReplaced(m *message) {
 	c := &st.config
 	for c.MaxMsgsPerSubject > 0 {
@@ -405,7 +405,7 @@ func (st *stream) onTimer() {
 	s := st.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.streams[st.config.Name] != st {
+	if s.closed || s.streams[st.config.Name] != st { // st was deleted meanwhile
 		return
 	}
 
@@ -419,7 +419,7 @@ func (st *stream) onTimer() {
 
 	// Deliver scheduled messages, and set the timer for the next ones.
 	if st.config.AllowMsgSchedules {
-		for _, m := range slices.Clone(st.messages) {
+		for _, m := range slices.Clone(st.messages) { // a delivery may remove messages, also later ones of the list
 			if at, ok := scheduledTime(m); ok && !now.Before(at) && st.messageAt(m.sequence) == m {
 				st.deliverScheduled(m)
 			} else if ok {

@@ -69,7 +69,7 @@ func mapSubject(source, destination, subject string) string {
 			break
 		}
 		filterToken, filterRest, hasMore := strings.Cut(source, ".")
-		subjectToken, subjectRest, _ := strings.Cut(subject, ".")
+		subjectToken, subjectRest, _ := strings.Cut(subject, ".") // it has this token, because subject matches source
 		if filterToken == "*" {
 			values = append(values, subjectToken)
 		}
@@ -105,8 +105,8 @@ type interest struct {
 	queueTurn int                        // which member of a queue gets the next message
 }
 
-// listFor returns the map and the key of the list that has the subscriptions of a filter. The map is nil if that is
-// otherWild.
+// listFor returns where the subscriptions of a filter are: the map, and the key of their list in it. The map is nil for a
+// filter that has other wildcards than one * at its end: such subscriptions are in otherWild.
 func (in *interest) listFor(filter string) (lists map[string][]*subscription, key string) {
 	if isLiteral(filter) {
 		return in.literal, filter
@@ -159,7 +159,7 @@ func (in *interest) receivers(subject string) []*subscription {
 		return matching
 	}
 
-	// Divide them by queue, and take one member of each queue in turn.
+	// Divide them by queue, and take one member of each queue. queueTurn, the count of earlier turns, selects it.
 	var receivers []*subscription
 	members := map[string][]*subscription{}
 	for _, s := range matching {

@@ -34,7 +34,7 @@ func EncodeAssignmentsOf(owner string, assignments []btn.Assignment) ([]byte, er
 	blob := assignmentsBlob{Owner: owner}
 	planIndices := map[*btn.Plan]int{}
 	for i, a := range assignments {
-		planIndex := -1
+		planIndex := -1 // no plan: the assignment is an error
 		if a.Error == nil {
 			var isKnown bool
 			if planIndex, isKnown = planIndices[a.Plan]; !isKnown {
@@ -67,7 +67,8 @@ func DecodeAssignments(b []byte) ([]btn.Assignment, error) {
 	return assignments, blame(nameAssignments, err)
 }
 
-// decode returns the assignments. Those of one plan share it.
+// decode returns the assignments. Each has the index of its plan in w.Plans, or −1 and an error. Assignments with the same
+// index share the decoded plan.
 func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 	plans := make([]*btn.Plan, len(w.Plans))
 	for i := range w.Plans {
@@ -122,9 +123,9 @@ func checkAsked(assignments []btn.Assignment) error {
 	return under("asked", checkQueries(queries))
 }
 
-// asked returns the queries of the assignments that have one, up to the first that has none, and the number of further
-// demands that these queries need. If a query states a negative number of demands, extra is −1, and the queries end
-// before it. extra is capped at len(assignments)+1, so that it cannot overflow.
+// asked returns the queries of the first assignments, up to one that has no query. extra is the number of further demands
+// that these queries need, each stated in its Extra. It is capped at len(assignments)+1, so that it cannot overflow. If a
+// query states a negative number, extra is −1, and the queries end before that query.
 func asked(assignments []btn.Assignment) (queries []query.Query, extra int) {
 	for i := range assignments {
 		if assignments[i].Asked == nil {
@@ -141,9 +142,9 @@ func asked(assignments []btn.Assignment) (queries []query.Query, extra int) {
 	return queries, extra
 }
 
-// checkNumbers checks the numbers of each core. A table has a number for each entry of its shape, and Row is one of its
-// modes, from 1, or 0. Groups, if there are any, divide all numbers into consecutive groups, whose sizes are listed
-// term by term.
+// checkNumbers checks the numbers (parameters) of each core. A table has a number for each entry of its shape. Row is 0, or
+// 1 + the mode along which the table's rows sum to 1. If there are Groups, they divide all numbers into consecutive
+// groups: Groups[t] has the sizes of the groups of the core's term t.
 func checkNumbers(cores []btn.CoreNumbers) error {
 	for c, core := range cores {
 		place := fmt.Sprintf("[%d]", c)

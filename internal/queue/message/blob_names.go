@@ -45,7 +45,7 @@ func decodeNames(b []byte) (w namesBlob, err error) {
 	if len(b) == 0 {
 		return w, nil
 	}
-	if err := codec.Unmarshal(nameNames, b, len(b), &w); err != nil {
+	if err := codec.Unmarshal(nameNames, b, len(b), &w); err != nil { // len(b): any length is allowed
 		return namesBlob{}, codec.WithTypeAndCode(nameNames, err)
 	}
 	return w, nil

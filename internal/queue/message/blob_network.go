@@ -80,8 +80,8 @@ func EncodeNetworkOf(owner string, n *btn.Network) ([]byte, error) {
 // Maps are equal if their kinds and the bits of their entries are.
 func distinctMaps(maps []btn.Map) ([]mapBlob, []int) {
 	distinct := []mapBlob{}
-	legs := make([]int, len(maps))
-	positions := map[string]int{} // positions in distinct
+	legs := make([]int, len(maps)) // by leg, the position of its map in distinct
+	positions := map[string]int{}  // by the key of a map, its position in distinct
 
 	for leg, m := range maps {
 		// Most networks have the identity on every leg, which needs no key.
@@ -109,7 +109,7 @@ func tableKey(numbers []float64) string {
 	if numbers == nil {
 		return ""
 	}
-	key := make([]byte, 1, 1+8*len(numbers))
+	key := make([]byte, 1, 1+8*len(numbers)) // a zero byte, and 8 bytes for each number
 	for _, x := range numbers {
 		bits := math.Float64bits(x)
 		for range 8 {
@@ -133,7 +133,8 @@ func DecodeNetwork(b []byte) (*btn.Network, error) {
 	return n, blame(nameNetwork, err)
 }
 
-// decode returns the network, checked as DecodeNetwork says.
+// decode returns the network. It checks everything that keeps later indices in range: sizes of legs, legs of cores and
+// links, maps, and links of variables.
 func (w *networkBlob) decode() (*btn.Network, error) {
 	for leg, d := range w.Dims {
 		if d < 1 || d > math.MaxInt32 {
@@ -229,7 +230,7 @@ func (l *linkList) Encode(w *codec.Writer) error {
 	)
 }
 
-// Decode reads n cores, one at a time.
+// Decode reads n cores, one at a time. Charge bounds the memory of the list before it is allocated.
 func (l *coreList) Decode(r *codec.Reader, n int) error {
 	if err := r.Charge(n, reflect.TypeFor[btn.Core]()); err != nil {
 		return err
@@ -240,7 +241,7 @@ func (l *coreList) Decode(r *codec.Reader, n int) error {
 	)
 }
 
-// Decode reads n links, one at a time.
+// Decode reads n links, one at a time. Charge bounds the memory of the list before it is allocated.
 func (l *linkList) Decode(r *codec.Reader, n int) error {
 	if err := r.Charge(n, reflect.TypeFor[btn.Link]()); err != nil {
 		return err
@@ -251,18 +252,18 @@ func (l *linkList) Decode(r *codec.Reader, n int) error {
 	)
 }
 
-// readPieces reads n pieces, and calls put with the legs and the tensor of each. It checks each by itself, and that all
-// tensors together are not too large.
+// readPieces reads n cores or links, which have the same encoded form (piece), and calls put with the legs and the tensor
+// of each. It checks each tensor by itself. The reader bounds the memory of all together.
 func readPieces(r *codec.Reader, n int, put func(i int, legs []int, t tensor.Tensor)) error {
 	p := new(piece)
-	decodedSize := new(form.Tensors) // counts the memory of the decoded tensors, which is bounded
+	memory := new(form.Tensors) // the memory of the decoded tensors, which is allocated for many at a time
 	for i := range n {
 		*p = piece{}
 		err := r.Value(p)
 
 		var t tensor.Tensor
 		if err == nil {
-			t, err = p.Table.Decode(decodedSize)
+			t, err = p.Table.Decode(memory)
 		}
 		if err != nil {
 			return under(fmt.Sprintf("[%d]", i), err)
@@ -291,7 +292,8 @@ func checkLegs(legs, shape, dims []int) error {
 	return nil
 }
 
-// decodeVariables sets the variables of n: their domains and the links with their weights.
+// decodeVariables sets the variables of n. Variable i has w.Domains[i] values, and its weights, one for each value, are in
+// the tensor of link w.Homes[i].
 func (w *networkBlob) decodeVariables(n *btn.Network) error {
 	if len(w.Domains) != len(w.Homes) {
 		return invalid("homes", "%d for %d variables", len(w.Homes), len(w.Domains))

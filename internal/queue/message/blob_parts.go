@@ -39,7 +39,8 @@ type frameForm struct {
 	Rotations [][]float64 `msgpack:"rotations,omitempty"`
 }
 
-// newTensorForm returns the encoded form of a part.
+// newTensorForm returns the encoded form of a part that has tensors: a tensor in CP form, a polynomial with its shape
+// (Box) and its coefficients (S), or vectors by leg (R). What the part does not have is nil.
 func newTensorForm(p btn.Tensorial) (*tensorForm, error) {
 	tensors := p.Tensors()
 	f := &tensorForm{R: tensors.R}
@@ -57,11 +58,11 @@ func newTensorForm(p btn.Tensorial) (*tensorForm, error) {
 	return f, nil
 }
 
-// toPart sets the decoded tensors in the form's target, and returns that.
+// toPart decodes the tensors of the form and sets them in its target, the part, which it returns.
 func (f *tensorForm) toPart() (btn.Part, error) {
 	tensors := btn.Tensors{R: f.R}
 	if f.Tensor != nil {
-		t, err := f.Tensor.Decode(&form.Tensors{})
+		t, err := f.Tensor.Decode(&form.Tensors{}) // memory for one tensor
 		if err != nil {
 			return nil, under("tensor", err)
 		}
@@ -95,7 +96,8 @@ func (f *tensorForm) toPart() (btn.Part, error) {
 	return f.target, nil
 }
 
-// toPart sets the decoded estimates in the form's target, and returns that. common has what the estimates' parts share.
+// toPart decodes the factors of the form, each an estimate, and sets them as the pieces of its target, the part, which it
+// returns. common has the values that parts of these estimates share.
 func (f *compoundForm) toPart(common []any) (btn.Part, error) {
 	pieces := make([]btn.ProductFactor, len(f.Factors))
 	for k := range f.Factors {

@@ -77,7 +77,8 @@ func (l *partList) Encode(w *codec.Writer) error {
 	return nil
 }
 
-// Decode reads what Encode wrote, an array of n elements.
+// Decode reads what Encode wrote: an array of n elements, three for each part. Charge takes the memory of the list from
+// what the reader may use, before it is allocated.
 func (l *partList) Decode(r *codec.Reader, n int) error {
 	if n%3 != 0 {
 		return invalid("parts", "%d elements", n)
@@ -95,7 +96,8 @@ func (l *partList) Decode(r *codec.Reader, n int) error {
 	return nil
 }
 
-// readFrom decodes one part: its class, the position of what it shares, and then the form of that class.
+// readFrom decodes one part: its class, the position of the value that it shares with other parts, and then the part. A
+// part with tensors or with estimates of other parts is encoded in a form, from which toPart later fills the target.
 func (p *partBlob) readFrom(r *codec.Reader) error {
 	for _, v := range []any{&p.class, &p.common} {
 		if err := r.Value(v); err != nil {
@@ -141,7 +143,8 @@ func (l *commonList) Encode(w *codec.Writer) error {
 	return nil
 }
 
-// Decode reads what Encode wrote, an array of n elements.
+// Decode reads what Encode wrote: an array of n elements, two for each value. Charge takes the memory of the list from
+// what the reader may use, before it is allocated.
 func (l *commonList) Decode(r *codec.Reader, n int) error {
 	if n%2 != 0 {
 		return invalid("common", "%d elements", n)
@@ -159,7 +162,8 @@ func (l *commonList) Decode(r *codec.Reader, n int) error {
 	return nil
 }
 
-// readFrom decodes one shared value: a class of parts, and then the value in the form that parts of this class share.
+// readFrom decodes one value that parts share: first the class of these parts, which says what type the value has, and
+// then the value.
 func (c *commonBlob) readFrom(r *codec.Reader) error {
 	if err := r.Value(&c.class); err != nil {
 		return err
@@ -174,7 +178,7 @@ func (c *commonBlob) readFrom(r *codec.Reader) error {
 		return invalid("class", "%.40q has nothing in common with others", c.class)
 	}
 
-	// Make a value of the right type. field is a pointer to the pointer of a part to what it shares.
+	// Make an empty value of the right type. field points to the field of a part that points to the shared value.
 	if about.SharedKind != nil {
 		kind := r.Peek("kind")
 		if c.form = about.SharedKind(kind); c.form == nil {
@@ -218,7 +222,8 @@ type planWriter struct {
 	common    commonList
 }
 
-// newPlanBlob returns the encoded form of a plan.
+// newPlanBlob returns the encoded form of a plan: its estimates, and the values that several of their parts share, which
+// the writer collects.
 func newPlanBlob(p *btn.Plan) (planBlob, error) {
 	if p == nil {
 		return planBlob{}, fmt.Errorf("%w: no plan", ErrInvalid)
@@ -238,7 +243,8 @@ func newPlanBlob(p *btn.Plan) (planBlob, error) {
 	return w, nil
 }
 
-// encodeEstimate returns the encoded form of an estimate.
+// encodeEstimate returns the encoded form of an estimate. The coefficients of its parts, which are mantissas with
+// exponents, become two lists.
 func (w *planWriter) encodeEstimate(e *btn.Estimate) (estimateBlob, error) {
 	out := estimateBlob{
 		Rule:     e.Rule,
@@ -268,7 +274,9 @@ func (w *planWriter) encodeEstimate(e *btn.Estimate) (estimateBlob, error) {
 	return out, nil
 }
 
-// encodePart returns the encoded form of a part.
+// encodePart returns the encoded form of a part. Data that it shares with other parts of its plan is encoded once, in
+// w.common, and the part has the position there. A part with tensors has a form of its own, and so has a part that
+// consists of estimates of other parts. All other parts are encoded as they are.
 func (w *planWriter) encodePart(part btn.Part) (partBlob, error) {
 	if part == nil {
 		return partBlob{}, fmt.Errorf("%w: no part", ErrInvalid)
@@ -298,8 +306,8 @@ func (w *planWriter) encodePart(part btn.Part) (partBlob, error) {
 	return out, nil
 }
 
-// commonPosition returns 1 + the position of a shared value in w.common. It adds the value if it is new. It returns 0
-// for nil. class is the class of the part that has the value.
+// commonPosition returns 1 + the position in w.common of a value that parts share. It adds the value if it is new. It
+// returns 0 for nil. class is the class of the part that has the value. Values are encoded as they are, except for a frame.
 func (w *planWriter) commonPosition(class string, common any) int {
 	if common == nil {
 		return 0
@@ -325,7 +333,8 @@ func (w *planWriter) commonPosition(class string, common any) int {
 	return len(w.common)
 }
 
-// decode returns the plan. A frame, which has an encoded form of its own, is made once for all parts that share it.
+// decode returns the plan. w.Common has the values that several parts point at. Most of them are encoded as they are. A
+// frame has an encoded form of its own, from which decode makes it once, for all parts that share it.
 func (w *planBlob) decode() (*btn.Plan, error) {
 	p := w.Plan
 	common := make([]any, len(w.Common))
@@ -387,7 +396,8 @@ func (w *estimateBlob) decodeWith(common []any) (btn.Estimate, error) {
 	return e, nil
 }
 
-// decodeWith returns the part, and sets the value of common that it shares with others.
+// decodeWith returns the part. If it shares a value with other parts, p.common is 1 + the position of that value in common,
+// and decodeWith sets it in the part.
 func (p *partBlob) decodeWith(common []any) (part btn.Part, err error) {
 	switch form := p.form.(type) {
 	case *compoundForm:

@@ -52,7 +52,9 @@ func domainsOf(n *btn.Network) []int {
 	return domains
 }
 
-// CheckPlan checks one plan against a network, as CheckAssignments does.
+// CheckPlan checks one plan against a network, as CheckAssignments does. If a plan has several estimates, they are a
+// sequence by which they are judged. Such a sequence does not begin with an estimate whose quality, its fit to the network,
+// is known before contraction: that estimate would be the only one.
 func CheckPlan(n *btn.Network, p *btn.Plan) error {
 	if !(p.Accuracy >= 0) || math.IsInf(p.Accuracy, 1) {
 		return invalid("accuracy", "%v nats", p.Accuracy)
@@ -73,8 +75,9 @@ func CheckPlan(n *btn.Network, p *btn.Plan) error {
 	return nil
 }
 
-// checkEstimate checks an estimate's fields, and its parts against the network and the rule by which their values
-// become one. A part that names no rule is for the linear one.
+// checkEstimate checks an estimate: its fields, that its parts fit the network, and that they are of a class whose values
+// are combined by the estimate's rule. A class that names no rule is for the linear one. The parts may be slices, so there
+// are at least as many parts as slices.
 func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 	switch {
 	case e.Rule != btn.Linear && e.Rule != btn.LogLinear && e.Rule != btn.Pooled && e.Rule != btn.Bounding:

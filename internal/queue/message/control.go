@@ -70,7 +70,7 @@ func (m *Serves) Validate() error {
 	case m.Cores < 1 || m.Cores > math.MaxInt32:
 		return invalid("cores", "%d", m.Cores)
 	}
-	return checkTimes(m.Time, 0, nil)
+	return checkTimes(m.Time, 0, nil) // it has no deadline and no timings
 }
 
 // AskServed is the payload of a request that asks whether the lane is served, too.
@@ -113,7 +113,7 @@ func (m *DeadLetter) Validate() error {
 	if err := checkDigest("payload", m.Payload); err != nil {
 		return err
 	}
-	return checkTimes(m.Time, 0, nil)
+	return checkTimes(m.Time, 0, nil) // it has no deadline and no timings
 }
 
 // Validate checks ids, that there is an answer, and the time.
@@ -127,7 +127,7 @@ func (m *End) Validate() error {
 	if m.Stored < 0 {
 		return invalid("stored", "%d ms", m.Stored)
 	}
-	return checkTimes(m.Time, 0, nil)
+	return checkTimes(m.Time, 0, nil) // it has no deadline and no timings
 }
 
 // Validate checks ids and the time.
@@ -135,5 +135,5 @@ func (m *Redrive) Validate() error {
 	if err := checkJob(m.Job, m.Tenant); err != nil {
 		return err
 	}
-	return checkTimes(m.Time, 0, nil)
+	return checkTimes(m.Time, 0, nil) // it has no deadline and no timings
 }

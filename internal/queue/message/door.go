@@ -30,8 +30,8 @@ const serverPrefix = "Nats-"
 const infoHeader = "Nats-Request-Info"
 
 // UserHeaders returns those headers of a user's message that may be stored, with one value each. Headers that only
-// workers write are left out. A header that the server reads as a command is an error, except for conditions on last
-// messages, which the caller has to check.
+// workers write are left out. So are infoHeader, which a server adds itself, and conditions on last messages, which the
+// caller has to check. Any other header with the prefix of those that the server reads as commands is an error.
 func UserHeaders(h nats.Header) (nats.Header, error) {
 	for name := range h {
 		isServerHeader := len(name) >= len(serverPrefix) && strings.EqualFold(name[:len(serverPrefix)], serverPrefix)

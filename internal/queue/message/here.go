@@ -62,7 +62,7 @@ func (m *Here) Validate() error {
 	case m.Messages < 0:
 		return invalid("messages", "%d", m.Messages)
 	}
-	return checkTimes(m.Time, 0, nil)
+	return checkTimes(m.Time, 0, nil) // it has no deadline and no timings
 }
 
 // areTokens reports whether all names are tokens of subjects.

@@ -55,7 +55,7 @@ var (
 // encodeBlob returns the bytes of a blob v, or an error if they are more than a reader takes. name is its name in
 // errors.
 func encodeBlob(name string, v any) ([]byte, error) {
-	b, err := codec.Marshal(name, v, false)
+	b, err := codec.Marshal(name, v, false) // false: an empty list differs from nil
 	if err == nil && len(b) > MaxBlob {
 		return nil, fault.Wrap(
 			fault.OverBudget,
@@ -76,7 +76,8 @@ func checkChunk(k, n int) error {
 	return nil
 }
 
-// checkUnit checks that positions are not negative. Whether they exist depends on the plan.
+// checkUnit checks a unit of work, which is one part of the plan for one demand: the positions of both must not be negative.
+// Whether they exist depends on the plan.
 func checkUnit(u btn.Unit) error {
 	switch {
 	case u.Query < 0:
@@ -104,7 +105,7 @@ func checkValue(v btn.UnitValue) error {
 	return nil
 }
 
-// checkContracted checks Z, its cost and its rounding.
+// checkContracted checks Z, the flops that it took, the decimal digits that cancelled in it, and its rounding.
 func checkContracted(v *btn.Value) error {
 	if err := checkNumber(v.Z); err != nil {
 		return under("v", under("z", err))
@@ -123,8 +124,8 @@ func checkContracted(v *btn.Value) error {
 	return nil
 }
 
-// checkWanted checks what is wanted of a value beside Z: derivatives, sums over cases, and those of a second Z, the
-// target.
+// checkWanted checks what may be wanted of a value beside Z: derivatives, sums over cases, and for a sensitivity the value
+// with one more observation (Target) and its derivatives.
 func checkWanted(v *btn.Value) error {
 	if err := checkDerivatives(v.Derivatives); err != nil {
 		return under("v.d", err)
@@ -169,9 +170,9 @@ func checkStated(v *btn.Value) error {
 	return nil
 }
 
-// checkWeights checks the weights of samples, if there are any. Every ln weight is finite or −Inf, and at most LnMost.
-// Share and Squares have one number for each value of each variable, Σ Domains in all, which is finite and not
-// negative.
+// checkWeights checks the weights of samples, if there are any. Ln has their logarithms: each is finite or −Inf, and at most
+// LnMost. Share and Squares have, for each value of each variable, a sum over the samples with that value, Σ w/e^Top and
+// Σ (w/e^Top)². So both have Σ Domains numbers, which are finite and not negative.
 func checkWeights(w *btn.Weights) error {
 	if w == nil {
 		return nil
@@ -211,9 +212,9 @@ func checkWeights(w *btn.Weights) error {
 	return nil
 }
 
-// checkPicked checks the states that were picked from bundles of samples: Ln has the ln weight of each bundle, and
-// Values the values of each bundle's state one after the other, so that their number is a multiple of the number of
-// bundles.
+// checkPicked checks the states that were picked from bundles (consecutive samples), one from each. Ln has the ln weight of
+// each bundle. Values has the values of the variables in the state of the first bundle, then those of the second, and so
+// on, so their number is a multiple of the number of bundles.
 func checkPicked(x *btn.Picked) error {
 	if n := len(x.Ln); x.First < 0 || n == 0 || len(x.Values)%n != 0 {
 		return invalid("v", "%d values of %d states, the first %d", len(x.Values), n, x.First)
@@ -231,8 +232,8 @@ func checkPicked(x *btn.Picked) error {
 	return nil
 }
 
-// checkDerivatives checks derivatives, if there are any. Sizes has the number of derivatives of each factor. Mant and
-// Exp have the mantissas and exponents of all of them, one factor after the other, so that their lengths are Σ Sizes.
+// checkDerivatives checks derivatives, if there are any. Sizes[i] is the number of derivatives of factor i. Mant and Exp have
+// the mantissas and the exponents of all derivatives, one factor after the other, so each has Σ Sizes numbers.
 func checkDerivatives(d *btn.Derivatives) error {
 	if d == nil {
 		return nil
@@ -283,7 +284,8 @@ func NearestJob(text string) string {
 	return nearestToken(text)
 }
 
-// nearestToken is NearestJob for a text without an owner.
+// nearestToken returns a valid token for any text: its first form.MaxToken bytes, with _ in place of every byte that
+// tokens do not have.
 func nearestToken(text string) string {
 	id := []byte(text[:min(len(text), form.MaxToken)])
 	for i := range id {
@@ -314,17 +316,18 @@ func checkQueries(queries []query.Query) error {
 			)
 		}
 	}
-	return form.CheckQueries(nil, false, queries)
+	return form.CheckQueries(nil, false, queries) // false: the model is not known here, so only the form is checked
 }
 
-// checkDemands checks the form of demands as that of the queries that would ask for the same.
+// checkDemands checks the form of demands. It makes, for each demand, a query that asks for the same, and reports what
+// the check of queries says about that.
 func checkDemands(demands []btn.Demand) error {
 	for i := range demands {
 		d := &demands[i]
 		q := query.Query{
 			Evidence: d.Evidence, Targets: d.Targets, Joint: d.Joint, MPE: d.Best > 0, Best: d.Best, Map: d.Map, Samples: d.Samples,
 		}
-		if d.Cases != nil {
+		if d.Cases != nil { // cases take the place of everything else
 			q = query.Query{Cases: d.Cases, Gradients: d.Derivatives}
 		}
 		var fieldError interface {

@@ -21,9 +21,9 @@ type looseModel struct {
 	DeadlineMS  int64          `msgpack:"deadline_ms,omitempty"`
 }
 
-// Patience returns for how long a request on wire.InferSubject waits for the answer, given the deadline of its job: a
-// second more than that, because a passed deadline is an answer, too, but at most a minute. Without a deadline it is a
-// second.
+// Patience returns for how long a request on wire.InferSubject waits for the answer. deadlineMS is the deadline of its job
+// in milliseconds. The request waits a second longer than that, because there is an answer also if the deadline passes, but
+// at most a minute. Without a deadline it waits for a second.
 func Patience(deadlineMS int64) time.Duration {
 	const longest = time.Minute
 	if deadlineMS <= 0 {
@@ -38,7 +38,7 @@ func Patience(deadlineMS int64) time.Duration {
 // DecodeRequest decodes a request as wire.Decode does, except that the job's id may be missing or empty. Then the job
 // gets the id that newJob returns.
 func DecodeRequest(b []byte, m *wire.Request, newJob func() string) error {
-	var loose looseModel
+	var loose looseModel // a wire.Request without the check that it has a job
 	err := unmarshal(m.Name(), b, wire.MaxModel, &loose)
 
 	if *m = wire.Request(loose); err == nil {

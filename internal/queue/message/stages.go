@@ -121,8 +121,8 @@ func (m *Network) Validate() error {
 	return checkTimes(m.Stored, m.DeadlineMS, m.Timings)
 }
 
-// Validate checks ids, digests, that 0 ≤ K < N, that every unit names a demand of the task, evidence
-// and times.
+// Validate checks ids, digests, that 0 ≤ K < N, evidence and times. Every unit of work (one part of the plan for one
+// demand) has to name a demand of the task, which has demands First, First+1, ….
 func (m *Task) Validate() error {
 	if err := checkRequest(m.Job, m.Tenant, m.Digest); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (m *Partial) Validate() error {
 		}
 	}
 
-	return checkTimes(m.Stored, 0, m.Timings)
+	return checkTimes(m.Stored, 0, m.Timings) // 0: it has no deadline
 }
 
 // checkEnds checks that ends is ascending, from 1 to n. A job of n chunks may be answered with its first end chunks,

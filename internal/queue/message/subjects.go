@@ -175,8 +175,8 @@ var layouts = map[Kind]string{
 	KindInfer:    "",
 }
 
-// ParseSubject parses a subject: btn.v1, the kind, and the tokens of the kind's layout. An owner's token may come
-// before the job or the digest. The error wraps ErrSubject and says which token is wrong.
+// ParseSubject parses a subject: btn.v1, the kind, and a token for each letter of the kind's layout (lane, job, digest and
+// so on). An owner's token may come before the job or the digest. The error wraps ErrSubject and says which token is wrong.
 func ParseSubject(subject string) (Subject, error) {
 	bad := func(format string, args ...any) (Subject, error) {
 		return Subject{}, fmt.Errorf(
@@ -247,7 +247,7 @@ func (s *Subject) setToken(letter byte, token string) (ok bool) {
 		s.K, ok = decimal(token)
 		ok = ok && s.N <= maxChunks && s.K < s.N
 	case 'j':
-		if s.Job, ok = token, form.IsToken(token); s.Owner != "" {
+		if s.Job, ok = token, form.IsToken(token); s.Owner != "" { // the job's id begins with its owner
 			s.Job = s.Owner + "." + token
 		}
 	case 's':
@@ -349,9 +349,10 @@ func laneSubject(k Kind, lane int, job string) string {
 // Filter returns the subject filter of all messages of a kind: btn.v1.<kind>.>
 func Filter(k Kind) string { return wire.Prefix + string(k) + ".>" }
 
-// StreamSubjects returns the subjects of a kind that a stream takes, with wildcards: with as many tokens as ParseSubject
-// expects, once without and once with an owner's token if that is optional. A kind with lanes has them for every lane.
-// If a message has any other subject, no stream takes it, and its publisher learns that at once.
+// StreamSubjects returns the subjects of a kind that a stream takes, with wildcards for the tokens that ParseSubject
+// expects. If an owner's token is optional, each subject is there without and with one. A kind with lanes (l in its
+// layout) has subjects for every lane. If a message has any other subject, no stream takes it, and its publisher learns
+// that at once.
 func StreamSubjects(k Kind) []string {
 	layout := layouts[k]
 	wildcards := strings.Repeat(".*", len(layout)) // one for each token of the layout
@@ -365,7 +366,7 @@ func StreamSubjects(k Kind) []string {
 
 	var subjects []string
 	for lane := range wire.Lanes {
-		unowned := wire.Prefix + string(k) + "." + strconv.Itoa(lane) + wildcards[len(".*"):]
+		unowned := wire.Prefix + string(k) + "." + strconv.Itoa(lane) + wildcards[len(".*"):] // the lane in the place of its wildcard
 		subjects = append(subjects, unowned, unowned+".*")
 	}
 	return subjects

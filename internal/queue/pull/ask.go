@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// requestMessages sends the requests for messages that are due. While messages are quick, it keeps requests open at
-// every lane. While they take long, it asks one lane after the other for one message (asksInTurn). While all slots are
-// taken, it asks for messages of other tenants.
+// requestMessages sends the requests for messages that are due. Tenants are spread over lanes, each with a consumer of its
+// own. While messages are quick, requestMessages keeps requests open at every lane. While they take long, it asks one lane
+// after the other for one message (asksInTurn). While all slots are taken, it asks for messages of other tenants.
 func (p *puller) requestMessages() {
 	isFull := p.inWork >= p.slots
 	allFoundEmpty := p.emptyInRow >= len(p.lanes) // one after the other
@@ -32,8 +32,8 @@ func (p *puller) requestMessages() {
 	}
 }
 
-// requestOfAllLanes sends a request to every lane of which at most half of the desired messages are held or requested.
-// A busy worker whose messages are quick asks for a burst.
+// requestOfAllLanes sends a request to every lane, that is, to its consumer, if at most half of the desired messages are held
+// here or requested. A busy worker whose messages are quick asks for a burst.
 func (p *puller) requestOfAllLanes(now time.Time) {
 	limit, expiry := p.intake.Prefetch, pullExpiry
 	isBusyAndQuick := p.quickInRow > p.slots && now.Sub(p.lastEnd) < burstFor
@@ -78,9 +78,9 @@ func (p *puller) requestTimes(l *lane, now time.Time, expiry time.Duration) (exp
 	return expiry, expiry + p.conn.AnswerWithin(lostAfter)
 }
 
-// requestBeyondSlots requests messages while all slots are taken: messages of tenants with none in work may begin in
-// extra slots. It leaves a request open at lanes with no message in work. At the others it asks every lookEvery for
-// messages that are there, without waiting.
+// requestBeyondSlots requests messages while all slots are taken: a message of a tenant with none in work may begin in one
+// of a few extra slots. At lanes (consumers that serve some of the tenants each) with no message in work it leaves a request
+// open. At the others it asks every lookEvery for messages that are there, without waiting.
 func (p *puller) requestBeyondSlots(now time.Time) {
 	if p.freeSlots() <= 0 {
 		return
@@ -114,9 +114,9 @@ func (p *puller) requestBeyondSlots(now time.Time) {
 	}
 }
 
-// requestOneInTurn asks the next lane in turn for one message. It passes over lanes whose next stage has no room, and
-// over lanes that are not to be asked because enough messages wait here already; these count as found empty. It does
-// nothing while the answer of a lane is awaited.
+// requestOneInTurn asks the next lane in turn for one message. (A lane is a consumer that serves some of the tenants.) It
+// passes over lanes whose next stage has no room. It also passes over lanes that are not to be asked because enough messages
+// wait here already; these count as found empty. It does nothing while the answer of a lane is awaited.
 func (p *puller) requestOneInTurn(now time.Time) {
 	for _, l := range p.lanes {
 		isAwaited := l.requested > 0 && now.Before(l.lostAt)
@@ -129,8 +129,8 @@ func (p *puller) requestOneInTurn(now time.Time) {
 	for range p.lanes {
 		l := p.lanes[p.firstLane]
 		p.passTurn(l)
-		blocked, mayAsk := p.mayAskBehind(l, now)
-		mayBegin := len(l.waiting) > blocked // a waiting message may begin
+		blocked, mayAsk := p.mayAskBehind(l, now) // blocked: number of waiting messages that cannot begin now
+		mayBegin := len(l.waiting) > blocked      // a waiting message may begin
 		if !mayAsk || mayBegin {
 			p.emptyInRow++
 			continue
@@ -179,7 +179,8 @@ func (p *puller) request(l *lane, batch int, expires time.Duration, lostAt time.
 	}
 }
 
-// withdrawRequests withdraws all requests of all lanes.
+// withdrawRequests withdraws all requests of all lanes, also those that were left open while all slots were taken
+// (waitsBeyond): the server drops requests whose inbox is closed.
 func (p *puller) withdrawRequests() {
 	p.waitsBeyond = false
 	if p.inbox != nil {

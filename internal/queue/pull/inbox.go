@@ -41,7 +41,8 @@ func Open(c *bus.Conn, stream string, replies chan *nats.Msg) (*Inbox, error) {
 	return inbox, nil
 }
 
-// Pull asks a consumer for up to batch messages: those that come within expires, or if that is 0, those that are there.
+// Pull asks a consumer for up to batch messages. The server sends those that it has now and, if expires is above 0, also
+// those that come until expires has passed.
 func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 	request := fmt.Sprintf(`{"batch":%d,"expires":%d`, batch, expires.Nanoseconds())
 	if expires <= 0 {
@@ -58,7 +59,7 @@ func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 // for a message without meaning, such as the end of a request of an Inbox that was closed.
 func (in *Inbox) Parse(m *nats.Msg) *Pulled {
 	status := m.Header.Get("Status")
-	if status == "" || m.Reply != "" {
+	if status == "" || m.Reply != "" { // only a consumer's message has a reply subject, for its acknowledgement
 		d, err := bus.NewDelivered(m)
 		if err != nil {
 			return nil
@@ -71,7 +72,7 @@ func (in *Inbox) Parse(m *nats.Msg) *Pulled {
 		return nil
 	}
 
-	p := &Pulled{Consumer: consumer, Missing: -1}
+	p := &Pulled{Consumer: consumer, Missing: -1} // −1: it is unknown how many messages did not come
 	if missing, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages")); err == nil && missing >= 0 {
 		p.Missing = missing
 	}

@@ -232,7 +232,7 @@ func Run(ctx context.Context, c *bus.Conn, intake Intake) error {
 
 	// Process messages. The capacity of replies is chosen so that it is ample, because messages above it are lost.
 	p.replies = make(chan *nats.Msg, 2*maxHeldBlocked+8*intake.Prefetch*len(p.lanes))
-	p.toProcess = make(chan started, p.slots+extraSlots)
+	p.toProcess = make(chan started, p.slots+extraSlots) // an extra slot is for a tenant without a message in work
 	p.results = make(chan finished, p.slots+extraSlots)
 	defer close(p.toProcess)
 	err := p.run(ctx)
@@ -257,9 +257,9 @@ func Run(ctx context.Context, c *bus.Conn, intake Intake) error {
 // but its channels belongs to this goroutine.
 func (p *puller) run(ctx context.Context) error {
 	p.status = p.conn.NC.StatusChanged(nats.CONNECTED, nats.CLOSED)
-	defer p.conn.NC.RemoveStatusListener(p.status) // of the channel as it is now
+	defer p.conn.NC.RemoveStatusListener(p.status)
 
-	p.sleepTimer = time.NewTimer(time.Hour)
+	p.sleepTimer = time.NewTimer(time.Hour) // any time: it is set before each wait
 	defer p.sleepTimer.Stop()
 	p.pollTimer = time.NewTimer(time.Hour)
 	defer p.pollTimer.Stop()
@@ -289,7 +289,8 @@ func (p *puller) run(ctx context.Context) error {
 }
 
 // handleEvent waits for one event and handles it: a reply of the server, the end of a message's processing, a change of
-// the connection, or a reason to look at the lanes again. isOver is true if ctx has ended.
+// the connection, or a reason to look at the lanes (the consumers, each for some of the tenants) again. isOver is true if
+// ctx has ended.
 func (p *puller) handleEvent(ctx context.Context) (isOver bool, err error) {
 	select {
 	case <-ctx.Done():
@@ -316,9 +317,9 @@ func (p *puller) handleEvent(ctx context.Context) (isOver bool, err error) {
 	return false, nil
 }
 
-// sleepTime returns for how long the puller may sleep if nothing comes. That is a moment if a lane needs a request, or
-// if messages or requests may soon have to go back to the server (returnIfBlocked). Otherwise it is the time until the
-// first heartbeat is due, Heartbeat after the last one, or until the first request counts as lost.
+// sleepTime returns for how long the puller may sleep if nothing comes. That is a moment, at most half of hoardFor, if a
+// lane needs a request, or if messages or requests may soon have to go back to the server (returnIfBlocked). Otherwise it is
+// the time until the first heartbeat is due, Heartbeat after the last one, or until the first request counts as lost.
 func (p *puller) sleepTime(now, lastHeartbeat time.Time) time.Duration {
 	moment := min(p.intake.Heartbeat, hoardFor/2)
 	next := now.Add(time.Hour)
@@ -349,7 +350,8 @@ func (p *puller) sendHeartbeats() {
 	}
 }
 
-// startWaiting starts waiting messages in the free slots, lane by lane in turn, and updates since when no slot is free.
+// startWaiting starts waiting messages in the free slots, lane by lane in turn. fullSince becomes the time since when no
+// slot is free, or zero.
 func (p *puller) startWaiting() {
 	for l, position := p.nextMessage(); l != nil; l, position = p.nextMessage() {
 		p.start(l, position)
@@ -389,20 +391,21 @@ func (p *puller) start(l *lane, position int) {
 }
 
 // processMessages processes the messages of toProcess one after the other. It is the body of goroutines that live on,
-// because a new goroutine for each message would grow its stack each time.
+// because a new goroutine for each message would grow its stack each time. Work calls free if it gives up waiting for a
+// computation. That ends the message for the puller, and another goroutine may begin, while this one still computes.
 func (p *puller) processMessages() {
 	for t := range p.toProcess {
 		began := time.Now()
 		free := func() { p.results <- finished{started: t, duration: time.Since(began), isGivenUp: true} }
 		if !p.intake.Work(t.Delivered, free) {
-			return // the message was given up, and another goroutine has taken the place of this one
+			return // the message was given up, and this goroutine does not count any more
 		}
 		p.results <- finished{started: t, duration: time.Since(began)}
 	}
 }
 
-// returnIfBlocked leaves waiting messages to other workers if for hoardFor no slot has become free, or a message that
-// waits here could not begin.
+// returnIfBlocked leaves waiting messages to other workers if this one is blocked for hoardFor. It is blocked while all slots
+// are taken or a message that needs only a slot waits here; finish begins that time anew when a slot becomes free.
 func (p *puller) returnIfBlocked() {
 	if p.inWork < p.slots && !p.hasReady() {
 		p.blockedSince = time.Time{}
@@ -419,7 +422,7 @@ func (p *puller) returnIfBlocked() {
 }
 
 // finish frees the slot of a message, and updates the average duration of messages. The duration of a heavy message does
-// not count, because it says nothing about the others.
+// not count, because it says nothing about the others. While messages are quick, lanes are not asked in turn.
 func (p *puller) finish(f finished) {
 	p.inWork--
 	f.load.inWork--
@@ -429,7 +432,7 @@ func (p *puller) finish(f finished) {
 	}
 	f.lane.forgetTenant(f.held)
 
-	if f.isGivenUp {
+	if f.isGivenUp { // its goroutine still computes, and does not take another message
 		p.goroutines--
 	}
 

@@ -52,7 +52,7 @@ func (p *puller) receive(m *nats.Msg) error {
 		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.intake.Name, reply.Err)
 	}
 	if reply.Err != nil {
-		p.checkConsumer(l)
+		p.checkConsumer(l) // asks in the background whether it still exists
 		l.troubledAt = time.Now()
 		l.noRequestBefore = l.troubledAt.Add(pullRetry)
 		p.conn.Trouble.Warn(p.intake.Log, "cannot fetch", "consumer", l.consumer, "error", reply.Err)
@@ -80,17 +80,18 @@ func (p *puller) checkConsumer(l *lane) {
 	}()
 }
 
-// enqueue puts a message into its lane, behind those that were delivered as often or more often, so that messages with
-// few deliveries left begin first. (If workers die, every message that they held has one delivery less left.) Messages
-// with more than MaxPriorityAttempt deliveries begin last: they failed by trouble with the servers.
+// enqueue puts a message into its lane (the messages of one consumer, which serves some of the tenants). Messages with many
+// deliveries, which have few left, begin first; among equals the earlier one begins first. (If workers die, every message
+// that they held has one delivery less left.) Messages with more than MaxPriorityAttempt deliveries begin last: they failed
+// by trouble with the servers.
 func (p *puller) enqueue(d *bus.Delivered) {
 	l := p.laneOf[d.Consumer]
 	if l == nil { // of a consumer that is not asked here
-		d.Redeliver(0)
+		d.Redeliver(0) // at once
 		return
 	}
 
-	l.requested = max(0, l.requested-1)
+	l.requested = max(0, l.requested-1) // one of the requested messages has come
 	if p.intake.StartDelay != nil {
 		if pause := p.intake.StartDelay(d); pause > 0 {
 			d.Redeliver(pause)
@@ -113,14 +114,15 @@ func (p *puller) enqueue(d *bus.Delivered) {
 	p.returnHeavy(l)
 }
 
-// returnHeavy returns to the server those of the lane's heavy messages that cannot begin, because another worker may be
-// free. A message that was returned maxReturns times is treated differently: the first such message in the stream stays
-// here, and the others are returned with a pause, so that later messages come back after earlier ones.
+// returnHeavy returns to the server those of the lane's heavy messages (which may take long and much memory) that cannot
+// begin, because another worker may be free. A message that was returned maxReturns times is treated differently: the first
+// such message in the stream stays here, and the others are returned with a pause, so that later messages come back after
+// earlier ones.
 func (p *puller) returnHeavy(l *lane) {
 	firstReturned, now := p.earliestReturned(l), time.Now()
 	l.keepWaiting(func(h held) bool {
 		switch {
-		case p.needsOnlySlot(h):
+		case p.needsOnlySlot(h): // it can begin once a slot is free
 			return true
 		case h.Attempt <= maxReturns: // another worker may have it at once
 			h.Redeliver(0)
@@ -133,8 +135,8 @@ func (p *puller) returnHeavy(l *lane) {
 	})
 }
 
-// earliestReturned returns the lowest sequence of the messages in the lane that cannot begin now and were returned
-// maxReturns times before.
+// earliestReturned returns the lowest sequence of those messages in the lane that cannot begin now and were returned to the
+// server maxReturns times before. It returns the largest uint64 if there are none.
 func (p *puller) earliestReturned(l *lane) uint64 {
 	earliest := uint64(math.MaxUint64)
 	for _, h := range l.waiting {
@@ -155,8 +157,8 @@ func (l *lane) nextPause(now time.Time) time.Duration {
 	return min(l.asideUntil.Sub(now), maxAside)
 }
 
-// leaveToOthers returns messages that cannot begin soon to the server, and begins to ask the lanes in turn. An intake
-// with HoldsMessages keeps its messages.
+// leaveToOthers returns to the server the messages that wait here, because they cannot begin soon, and begins to ask the
+// lanes in turn. Messages that were returned maxReturns times stay. An intake with HoldsMessages keeps all its messages.
 func (p *puller) leaveToOthers() {
 	if p.intake.HoldsMessages {
 		return
@@ -177,7 +179,7 @@ func (p *puller) returnWaiting(maxAttempts int) {
 			if maxAttempts > 0 && h.Attempt > maxAttempts {
 				return true
 			}
-			h.Redeliver(0)
+			h.Redeliver(0) // at once, to any worker
 			return false
 		})
 	}
@@ -192,7 +194,7 @@ func (p *puller) returnLate() {
 				continue // the end of a request
 			}
 			if d, err := bus.NewDelivered(m); err == nil {
-				d.Redeliver(0)
+				d.Redeliver(0) // at once, to another worker
 			}
 		default:
 			return

@@ -52,8 +52,9 @@ func (p *turns) isHeavy(d *bus.Delivered) bool {
 // needsOnlySlot reports whether a message waits for nothing but a slot.
 func (p *turns) needsOnlySlot(h held) bool { return !h.isHeavy || p.mayBeginHeavy(h.load) }
 
-// nextMessage returns the message that begins next, as its lane and its position in lane.waiting. It is in the first
-// lane in turn that has a message that may begin. The lane is nil if no message may begin.
+// nextMessage returns the message that begins next, as its lane and its position in lane.waiting. Lanes, the consumers
+// among which tenants are spread, are looked at in turn; the first one with a message that may begin has the next message.
+// The lane is nil if no message may begin.
 func (p *turns) nextMessage() (*lane, int) {
 	if p.freeSlots() <= 0 {
 		return nil, 0
@@ -97,10 +98,10 @@ func (p *turns) passTurn(l *lane) {
 	}
 }
 
-// mayAskBehind reports whether more messages of the lane may be requested although some wait here that cannot begin:
-// messages of other tenants may be behind them in the stream. blocked is the number of messages that wait here and
-// count as unable to begin: heavy ones, and once all slots have been taken for crowdedFor also those of tenants with a
-// message in work.
+// mayAskBehind reports whether more messages of the lane may be requested although some wait here that cannot begin.
+// Behind those in the stream there may be messages of other tenants that can. blocked is the number of messages that wait
+// here and count as unable to begin. These are heavy ones and, once all slots have been taken for crowdedFor, also those of
+// tenants with a message in work.
 func (p *turns) mayAskBehind(l *lane, now time.Time) (blocked int, mayAsk bool) {
 	isFull := p.inWork >= p.slots
 	heavyBlocked, tenantBlocked := 0, 0
@@ -114,10 +115,10 @@ func (p *turns) mayAskBehind(l *lane, now time.Time) (blocked int, mayAsk bool) 
 	}
 	isCrowded := !p.fullSince.IsZero() && now.Sub(p.fullSince) >= crowdedFor
 	if tenantBlocked > 0 && (p.intake.HoldsMessages || !isCrowded) {
-		return heavyBlocked, true // those of busy tenants begin soon, or there are no extra slots
+		return heavyBlocked, true // messages of busy tenants begin soon, or there are no extra slots
 	}
 
-	// Hold about as many of busy tenants as begin within heldBlockedFor.
+	// Hold about as many messages of busy tenants as the slots can begin within heldBlockedFor.
 	limit := maxHeldBlocked
 	if p.averageTime > 0 {
 		limit = min(limit, max(minHeldBlocked, p.slots*int(heldBlockedFor/p.averageTime)))
@@ -125,7 +126,7 @@ func (p *turns) mayAskBehind(l *lane, now time.Time) (blocked int, mayAsk bool) 
 	return tenantBlocked + heavyBlocked, tenantBlocked < limit
 }
 
-// insert puts a message into the lane's waiting messages at a position.
+// insert puts a message into the lane's waiting messages at a position, and counts it for its tenant.
 func (p *turns) insert(l *lane, position int, d *bus.Delivered) {
 	h := held{Delivered: d, tenant: message.WorksFor(d.Subject, d.Header), isHeavy: p.isHeavy(d)}
 	if h.load = l.loads[h.tenant]; h.load == nil {

@@ -70,9 +70,10 @@ func (e *redacted) Error() string { return e.text }
 // Unwrap returns the original error.
 func (e *redacted) Unwrap() error { return e.error }
 
-// Error returns err with a text in which users, passwords and tokens are replaced, both those in URLs and those of the
-// given URLs, with which the failed call was made. If the text has none, err is returned as it is. If one of the given
-// URLs has a password and cannot be parsed, the result is ErrURL.
+// Error returns err with a text without secrets, that is, without users, passwords and tokens. It replaces the secrets in
+// the URLs of the text, and in the whole text those of the given URLs, with which the failed call was made. If there is
+// nothing to replace, it returns err as it is. If one of the given URLs has a password and cannot be parsed, it returns
+// ErrURL.
 func Error(err error, urls ...string) error {
 	if err == nil {
 		return nil
@@ -112,9 +113,9 @@ func parseURL(text string) (*url.URL, error) {
 	return url.Parse(text)
 }
 
-// secretsOf returns the password of a URL, or its user if there is no password (a token). It returns it decoded and as
-// written, for instance "a@b" and "a%40b". Secrets of fewer than 3 letters are left out: they are in half the words of
-// a sentence.
+// secretsOf returns the secret of a URL: the password, or the user if there is no password, because the user is a token
+// then. The result has the secret twice, decoded and as written, for instance "a@b" and "a%40b". A secret of fewer than 3
+// letters is left out: it would be found in half the words of a sentence.
 func secretsOf(text string) (secrets []string) {
 	u, err := parseURL(text)
 	if err != nil || u.User == nil {

@@ -81,7 +81,7 @@ func (k *Keys) Verify(mac, subject, blob string, data []byte) bool {
 	}
 	for i := range wanted {
 		high, low := hexDigit(mac[2*i]), hexDigit(mac[2*i+1])
-		if high|low > 15 {
+		if high|low > 15 { // hexDigit has returned 255 for one of them
 			return false
 		}
 		wanted[i] = high<<4 | low

@@ -105,7 +105,7 @@ func (k *Backlog) Look(ctx context.Context) (map[string]Load, error) {
 			return nil, err
 		}
 		n := float64(q.Waiting + q.Working)
-		loads[stage] = k.withSeconds(stage, Load{Messages: n}, n, 0)
+		loads[stage] = k.withSeconds(stage, Load{Messages: n}, n, 0) // 0: only the messages count, no flops
 	}
 
 	// The stream of networks has only those that wait or are in work.
@@ -120,7 +120,8 @@ func (k *Backlog) Look(ctx context.Context) (map[string]Load, error) {
 	return loads, err
 }
 
-// taskLoad returns the backlog of contract-workers. Tasks whose cost was not read count as average ones.
+// taskLoad returns the backlog of contract-workers. A task whose cost was not read counts as the average of the others: the
+// sums over the tasks of known cost are multiplied by the number of all tasks over theirs.
 func (k *Backlog) taskLoad(ctx context.Context) (Load, error) {
 	info, err := k.Bus.Conn.Info(ctx, bus.StreamTask, jetstream.WithSubjectFilter(message.Filter(message.KindTask)))
 	if err != nil {
@@ -205,7 +206,8 @@ func (k *Backlog) readTasks(ctx context.Context, lastSequence uint64) error {
 }
 
 // withSeconds returns l with the seconds that one worker takes for a number of messages, and for the flops of large
-// tasks beside them. Costs that the workers of the stage have not stated are assumed (assumedWork).
+// tasks beside them: messages·work.Seconds + flops/work.Flops, where work.Flops is in flops per second. Costs that the
+// workers of the stage have not stated are assumed (assumedWork).
 func (k *Backlog) withSeconds(stage string, l Load, messages, flops float64) Load {
 	work := k.work[stage]
 	if stage == query.StageAggregate && k.Own != nil { // the last stage states no cost to anybody
@@ -233,7 +235,8 @@ type workSums struct {
 	perFlop, perFlopCount float64 // seconds of a flop, and the number of statements with a rate
 }
 
-// add adds a statement. A 0 in it says that the number is unknown.
+// add adds what one worker states about the cost of its messages: w.Seconds is the time of a message, and w.Flops a rate
+// in flops per second. A number that is 0 is unknown. The sum of 1/w.Flops gives the harmonic mean of the rates.
 func (s *workSums) add(w message.Work) {
 	if w.Seconds > 0 {
 		s.seconds += w.Seconds
@@ -280,14 +283,14 @@ func (k *Backlog) readWork(ctx context.Context) error {
 			w.Seconds = s.seconds / s.secondsCount
 		}
 		if s.perFlopCount > 0 {
-			w.Flops = s.perFlopCount / s.perFlop
+			w.Flops = s.perFlopCount / s.perFlop // the harmonic mean of the stated rates
 		}
 		k.work[stage] = w
 	}
 	return nil
 }
 
-// tellFills calls Fills with the fill of each stream that has a limit.
+// tellFills calls Fills with the bytes in each stream that has a limit, and that limit, by the name of the stream.
 func (k *Backlog) tellFills(ctx context.Context) error {
 	if k.Fills == nil {
 		return nil

@@ -22,8 +22,9 @@ type Queue struct {
 	Asking  int // messages that workers have requested and wait for
 }
 
-// Queues returns the queue of each stage, and that of each lane, of all stages together. If one consumer serves all
-// lanes, the lanes' queues are zero.
+// Queues returns the queue of each stage, and the queue of each lane, summed over the stages. (Tenants are spread over
+// wire.Lanes lanes, so that one tenant's messages delay only those in its lane.) If one consumer serves all lanes, the
+// lanes' queues are zero.
 func Queues(ctx context.Context, conn *bus.Conn) (stages map[string]Queue, lanes []Queue, err error) {
 	stages, lanes = map[string]Queue{}, make([]Queue, wire.Lanes)
 	for stage, feed := range map[string]Feed{
@@ -36,8 +37,8 @@ func Queues(ctx context.Context, conn *bus.Conn) (stages map[string]Queue, lanes
 	return stages, lanes, nil
 }
 
-// feedQueue returns the queue of a feed, and adds those of its lanes to lanes. A lane's consumer has the feed's name, a
-// dash and the lane.
+// feedQueue returns the queue of a feed, summed over its consumers, and adds the queue of lane i to lanes[i], unless lanes
+// is nil. A lane's consumer has the feed's name, a dash and the number of the lane.
 func feedQueue(ctx context.Context, conn *bus.Conn, feed Feed, lanes []Queue) (sum Queue, err error) {
 	s, err := conn.Stream(ctx, feed.Stream)
 	if err != nil {

@@ -42,14 +42,15 @@ type Room struct {
 }
 
 // measure returns the room of each stream that has a limit. Messages older than the watermark can be purged, and do not
-// count as held.
-func (k *Keeper) measure(spaces map[string]streamState, mark watermark) map[string]Room {
+// count as held. Seconds is the time until held messages fill the share roomRefused, at which clients are refused, if
+// messages come at the present rate.
+func (k *Keeper) measure(states map[string]streamState, mark watermark) map[string]Room {
 	if k.rates == nil {
 		k.rates = map[string]*arrivalRate{}
 	}
 
 	rooms := map[string]Room{}
-	for name, s := range spaces {
+	for name, s := range states {
 		if s.Config.MaxBytes <= 0 {
 			continue
 		}
@@ -58,7 +59,7 @@ func (k *Keeper) measure(spaces map[string]streamState, mark watermark) map[stri
 		}
 		perSec := k.rates[name].update(s.State.LastSeq, s.TimeStamp)
 		if name == bus.StreamBlob {
-			// Probes belong to no job: twice their rate is left out.
+			// Probes, messages that test whether the server stores any, belong to no job: twice their rate is left out.
 			perSec = max(0, perSec-2/bus.ProbeEvery.Seconds())
 		}
 

@@ -102,7 +102,7 @@ func (m *Mender) makeStreams(ctx context.Context, c Config, room int64, existing
 		}
 		config.MaxBytes = streamBytes(config, room)
 		_, err := m.Bus.Conn.JS.CreateStream(ctx, config)
-		err = m.asRefusal(err)
+		err = m.asRefusal(err)                                                  // ErrRefused if this user may not make it
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // a name in use: another worker was faster
 			return fault.New(
 				fault.Infrastructure, "pipeline: stream %s, which is missing: %w", config.Name, err,
@@ -155,7 +155,7 @@ func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
 		}
 		setStart(&cc)
 		_, err := s.CreateConsumer(ctx, cc)
-		err = m.asRefusal(err)
+		err = m.asRefusal(err) // ErrRefused if this user may not make it
 		if err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
 			return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 		}
@@ -166,10 +166,10 @@ func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
 	return nil
 }
 
-// skipAnswered returns a function that sets where a new consumer of a feed begins: behind the messages of answered
-// jobs, because looking up the answers of a day takes long. Which jobs are answered follows from the acknowledgements
-// of the sweeper, who acknowledges a job's model when the job has its answer. Therefore the sweeper's own consumer
-// begins with the first message.
+// skipAnswered returns a function that sets where a new consumer of a feed begins: behind the messages of answered jobs.
+// Otherwise the workers would look up the answers of a day, which takes long. The sweeper acknowledges a job's model when
+// the job has its answer, so the sweeper's acknowledgements tell which jobs are answered. Therefore the sweeper's own
+// consumer begins with the first message.
 func (m *Mender) skipAnswered(
 	ctx context.Context, f Feed,
 ) (func(*jetstream.ConsumerConfig), error) {
@@ -177,14 +177,14 @@ func (m *Mender) skipAnswered(
 	if !f.MayHaveLanes || f.Stream != bus.StreamModel && f.Stream != bus.StreamPartial {
 		return fromStart, nil // the sweeper's, or of a work queue, which holds only unfinished work
 	}
-	mark, err := m.sweptMark(ctx)
+	mark, err := m.sweptMark(ctx) // mark.floor: the jobs of all models up to this sequence are answered
 	if err != nil || mark.floor == 0 {
 		return fromStart, err
 	}
 	if f.Stream == bus.StreamModel {
 		return func(cc *jetstream.ConsumerConfig) {
 			cc.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
-			cc.OptStartSeq = mark.floor + 1
+			cc.OptStartSeq = mark.floor + 1 // the first model whose job may have no answer
 		}, nil
 	}
 	return func(cc *jetstream.ConsumerConfig) {
@@ -209,5 +209,6 @@ func (m *Mender) sweptMark(ctx context.Context) (mark watermark, err error) {
 		return mark, err
 	}
 	models := streamState{StreamInfo: info}
+	// This Keeper has SweepAfter 0: it looks for answers of models of any age.
 	return (&Keeper{Bus: m.Bus, Log: m.Log}).computeWatermark(ctx, models, sweeper, bus.TimesOf(models.Config.Metadata))
 }

@@ -66,8 +66,8 @@ var Reference = map[string]float64{
 	bus.StreamBlob:    11 << 10,
 }
 
-// SustainedText returns a line with the rate of each stream, and a last line with the rate of Reference jobs that all
-// of them sustain.
+// SustainedText returns a line with the rate of each stream in bytes, and a last line with the rate in jobs that all of
+// them sustain. Reference has the bytes that a job stores in each stream.
 func SustainedText(rates []Sustained) string {
 	var out strings.Builder
 	lowestRate := 0.0 // jobs per second, in the stream that sustains fewest

@@ -100,11 +100,11 @@ func (k *Keeper) pauseUntilLook() time.Duration {
 	return pause
 }
 
-// noteChanges sets the pause between looks: it doubles, up to roomIdle, if no stream has changed since the last look
-// and none is pressed, and is short again otherwise.
-func (k *Keeper) noteChanges(spaces map[string]streamState) {
+// noteChanges sets the pause between looks. It doubles, up to roomIdle, if no stream has changed since the last look and
+// none is fuller than roomPressed, above which its oldest messages are purged. Otherwise it is short again.
+func (k *Keeper) noteChanges(states map[string]streamState) {
 	isQuiet, lastSequences := true, map[string]uint64{}
-	for name, s := range spaces {
+	for name, s := range states {
 		if name != bus.StreamBlob { // it always changes, because probes are stored there
 			lastSequences[name] = s.State.LastSeq
 		}
@@ -154,7 +154,8 @@ func (k *Keeper) makeRoom(ctx context.Context) error {
 		streams[name] = stream
 	}
 
-	// The streams were asked before the sweeper: its floor holds for all messages that they held.
+	// The streams were asked before the sweeper, so its floor, up to which the jobs of all models are answered, is not older
+	// than what is known about their messages.
 	models := streams[bus.StreamModel]
 	times := bus.TimesOf(models.Config.Metadata)
 	sweeper, err := k.Bus.Conn.Consumer(ctx, bus.StreamModel, Sweeps.Name)
@@ -179,9 +180,9 @@ type watermark struct {
 	times     bus.Times
 }
 
-// purgeableBefore returns the time before which all messages of a stream may be purged. They have to be older than the
-// first open model, by Margin unless they are models. Models and answers also have to be kept for their least times,
-// and blobs for Renew longer.
+// purgeableBefore returns the time before which all messages of a stream may be purged. Models may be purged if they are
+// older than the first model whose job has no answer, other messages if they are older by Margin. Models also have to be
+// kept for Grace, answers for Answers, and blobs for Renew longer than other messages.
 func (w watermark) purgeableBefore(stream string) time.Time {
 	limit := w.firstOpen.Add(-w.times.Margin)
 	switch stream {
@@ -200,8 +201,9 @@ func (w watermark) purgeableBefore(stream string) time.Time {
 	return limit
 }
 
-// computeWatermark computes the watermark from the server's description of the models, the sweeper's floor, and the
-// first models above the floor. The models have to be described before the sweeper's floor was read.
+// computeWatermark computes the watermark, up to which the jobs of all models are answered. It starts at the sweeper's
+// floor, the sequence up to which the sweeper has acknowledged all models, and is raised past answered models above that.
+// models is the server's description of their stream; it has to be older than the sweeper's floor.
 func (k *Keeper) computeWatermark(
 	ctx context.Context, models streamState, sweeper *jetstream.ConsumerInfo, times bus.Times,
 ) (watermark, error) {
@@ -225,9 +227,9 @@ func (k *Keeper) computeWatermark(
 	return mark, err
 }
 
-// raiseFloor raises the floor of mark over models whose jobs are answered although the sweeper has not acknowledged
-// them, and sets mark.firstOpen. It looks up only models that the sweeper should have looked at by now: those older
-// than twice SweepAfter.
+// raiseFloor raises mark.floor, the sequence up to which the jobs of all models are answered, over models whose jobs are
+// answered although the sweeper has not acknowledged them. It sets mark.firstOpen to the time of the first model above the
+// floor. It looks up only models that the sweeper should have looked at by now: those older than twice SweepAfter.
 func (k *Keeper) raiseFloor(ctx context.Context, mark *watermark) error {
 	for range maxAnsweredSteps {
 		firstModel, err := k.Bus.Log.FirstFrom(ctx, bus.StreamModel, mark.floor+1, time.Time{})
@@ -239,10 +241,12 @@ func (k *Keeper) raiseFloor(ctx context.Context, mark *watermark) error {
 			return err
 		}
 
+		// A model that was stored after the streams were described does not count yet.
 		if mark.firstOpen = mark.askedAt; firstModel.Time.Before(mark.firstOpen) {
 			mark.firstOpen = firstModel.Time
 		}
 
+		// Without a sweeper (SweepAfter < 0) no model is looked up.
 		if k.SweepAfter < 0 || mark.askedAt.Sub(firstModel.Time) <= 2*k.SweepAfter {
 			return nil
 		}
@@ -269,12 +273,13 @@ func (k *Keeper) isAnswered(ctx context.Context, subject string) (bool, error) {
 	return k.Bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(model.Job))
 }
 
-// purgeAll removes the oldest messages from the streams that are too full. A model goes before its answer, so that a
-// job's id stays taken while either is there. If the answers need room, the models before them go first.
-func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, mark watermark) error {
-	models := spaces[bus.StreamModel]
+// purgeAll removes the oldest messages from the streams that are too full. Each such stream has a target, the sequence
+// below which messages have to go, or 0 if it has room. A model goes before its answer, so that a job's id stays taken
+// while either is there. So if the answers need room, the models before them go first.
+func (k *Keeper) purgeAll(ctx context.Context, states map[string]streamState, mark watermark) error {
+	models := states[bus.StreamModel]
 	target := models.purgeTarget()
-	answersTarget := spaces[bus.StreamAnswer].purgeTarget()
+	answersTarget := states[bus.StreamAnswer].purgeTarget()
 	if answersTarget > 0 {
 		sequence, err := k.firstModelAfter(ctx, models, answersTarget, mark)
 		if err != nil {
@@ -293,7 +298,7 @@ func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, ma
 		}
 	}
 	if answersTarget > 0 {
-		if err := k.purgeAnswers(ctx, spaces[bus.StreamAnswer], answersTarget, mark); err != nil {
+		if err := k.purgeAnswers(ctx, states[bus.StreamAnswer], answersTarget, mark); err != nil {
 			return err
 		}
 	}
@@ -301,7 +306,7 @@ func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, ma
 	// The others do not depend on each other.
 	for _, name := range []string{bus.StreamPartial, bus.StreamDeadline, bus.StreamBlob} {
 		if err := k.purgeBefore(
-			ctx, spaces[name], spaces[name].purgeTarget(), mark.purgeableBefore(name),
+			ctx, states[name], states[name].purgeTarget(), mark.purgeableBefore(name),
 		); err != nil {
 			return err
 		}
@@ -309,8 +314,8 @@ func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, ma
 	return nil
 }
 
-// firstModelAfter returns the sequence below which the models have to go before all answers below answersTarget may go:
-// that of the first model stored after those answers, by the margin.
+// firstModelAfter returns the sequence below which the models have to go before all answers below answersTarget may go.
+// It is the sequence of the first model that was stored after those answers, and more than times.Margin after them.
 func (k *Keeper) firstModelAfter(ctx context.Context, models streamState, answersTarget uint64, mark watermark) (uint64, error) {
 	firstToStay, err := k.Bus.Log.FirstFrom(ctx, bus.StreamAnswer, answersTarget, time.Time{})
 	if errors.Is(err, bus.ErrNotFound) { // all answers may go
@@ -322,8 +327,8 @@ func (k *Keeper) firstModelAfter(ctx context.Context, models streamState, answer
 	return k.firstNotBefore(ctx, models, firstToStay.Time.Add(mark.times.Margin))
 }
 
-// purgeAnswers removes answers below a sequence that were kept for long enough and whose models are gone, that is,
-// those that are older than the first model that is left.
+// purgeAnswers removes answers below the sequence target. An answer stays until it was kept for its least time. It also
+// stays while its model is there, so only answers older than the first stored model go, by times.Margin.
 func (k *Keeper) purgeAnswers(ctx context.Context, answers streamState, target uint64, mark watermark) error {
 	limit := mark.purgeableBefore(bus.StreamAnswer)
 	firstModel, err := k.Bus.Log.FirstFrom(ctx, bus.StreamModel, 1, time.Time{})
@@ -374,18 +379,20 @@ func (k *Keeper) purgeTo(ctx context.Context, s streamState, sequence uint64) er
 	return k.Bus.Log.Purge(ctx, s.Config.Name, "", sequence)
 }
 
-// noteCrowd sets what the sweeper needs to know (Crowd), and calls Tell with the room. The sweeper acknowledges a model
-// when its job has an answer, so NumAckPending is the number of jobs without answer, as far as the sweeper has come.
-func (k *Keeper) noteCrowd(spaces map[string]streamState, sweeper *jetstream.ConsumerInfo, mark watermark) {
+// noteCrowd sets what the sweeper needs to know (Crowd). Jobs without answer that were stored before Crowd.Before keep a full
+// stream from being purged, and the sweeper moves them to its end. The sweeper acknowledges a model when its job has an
+// answer, so NumAckPending is the number of jobs without answer, as far as the sweeper has come. noteCrowd also calls Tell
+// with the room in each stream and the age of the first job without answer.
+func (k *Keeper) noteCrowd(states map[string]streamState, sweeper *jetstream.ConsumerInfo, mark watermark) {
 	unanswered := sweeper.NumAckPending
 	crowd := Crowd{Times: mark.times, Many: unanswered > maxUnanswered}
-	for _, s := range spaces {
+	for _, s := range states {
 		isFull := s.usedShare > roomFull && s.Config.Name != bus.StreamModel
 		crowd.Full = crowd.Full || isFull
 
 		// Jobs without answer are moved to the end of a stream, so that the messages before them can be purged. That makes
 		// little room if at least half of the messages belong to such jobs; then it is done only for a full stream.
-		messages := max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs)
+		messages := max(s.State.Msgs, states[bus.StreamModel].State.Msgs)
 		mostAreUnanswered := 2*uint64(unanswered) >= messages
 		if s.usedShare <= roomLow || mostAreUnanswered && !isFull {
 			continue
@@ -407,7 +414,7 @@ func (k *Keeper) noteCrowd(spaces map[string]streamState, sweeper *jetstream.Con
 	k.mu.Unlock()
 
 	if k.Tell != nil {
-		k.Tell(k.measure(spaces, mark), mark.askedAt.Sub(mark.firstOpen))
+		k.Tell(k.measure(states, mark), mark.askedAt.Sub(mark.firstOpen))
 	}
 }
 

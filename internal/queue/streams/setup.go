@@ -34,7 +34,7 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	requestCtx, release := withoutDeadline(ctx)
+	requestCtx, release := withoutDeadline(ctx) // so that no single request waits until the deadline of ctx
 	defer release()
 	lastText := "" // of the last obstacle, which is logged once
 	noteAndWait := func(obstacle error) {
@@ -128,8 +128,9 @@ func setupOnce(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) e
 	return nil
 }
 
-// withExistingOptions returns c with the options of the existing streams in the place of those that c does not give,
-// and with defaults for what is not given by either. room is the number of bytes for all streams.
+// withExistingOptions returns c with all options set. An option that c does not give is that of the existing streams, or
+// else a default. The stored messages stay in memory or in files, whatever c says. room is the number of bytes for all
+// streams together.
 func withExistingOptions(ctx context.Context, js jetstream.JetStream, c Config) (_ Config, room int64, err error) {
 	used, usedRoom, existing, err := existingOptions(ctx, js)
 	if err != nil {
@@ -156,7 +157,7 @@ func fitStreams(ctx context.Context, js jetstream.JetStream, c Config, maxRoom i
 	var created []string               // by this call, with the present room
 	room, began := maxRoom, time.Now() // room: bytes of the present attempt
 	peerTime := peerPatience           // for how long a cluster without enough servers is asked for the same room
-	if c.MaxBytes > 0 {
+	if c.MaxBytes > 0 {                // no other room may be tried
 		peerTime = leaderPatience
 	}
 	for {
@@ -197,10 +198,10 @@ func fitStreams(ctx context.Context, js jetstream.JetStream, c Config, maxRoom i
 	}
 }
 
-// existingOptions returns the options of the existing streams; those that they do not show are 0. room is the number of
-// bytes that all streams would have together if each had its shares. existing has the names of the existing streams. If
-// streams have different numbers of replicas, because a change was interrupted, the largest one counts, so that nothing
-// becomes less safe unasked.
+// existingOptions returns the options of the existing streams; those that they do not show are 0. existing has the names
+// of the existing streams. room is the largest number of bytes for all streams that follows from one of them: topology
+// gives each stream some of the shares (a constant, 48) of room. If streams have different numbers of replicas, because a
+// change was interrupted, the largest one counts, so that nothing becomes less safe unasked.
 func existingOptions(ctx context.Context, js jetstream.JetStream) (c Config, room int64, existing map[string]bool, err error) {
 	existing = map[string]bool{}
 	for _, stream := range topology(Config{}) {
@@ -215,10 +216,10 @@ func existingOptions(ctx context.Context, js jetstream.JetStream) (c Config, roo
 		current := s.CachedInfo().Config
 		existing[stream.Name] = true
 		c.Replicas = max(c.Replicas, current.Replicas)
-		if !isRecreatable[stream.Name] || current.Replicas == 1 { // the others are in memory whatever was asked for
+		if !isRecreatable[stream.Name] || current.Replicas == 1 { // a recreatable stream with replicas is in memory in any case
 			c.InMemory = current.Storage == jetstream.MemoryStorage
 		}
-		room = max(room, current.MaxBytes/stream.MaxBytes*shares)              // stream.MaxBytes is in shares
+		room = max(room, current.MaxBytes/stream.MaxBytes*shares)              // bytes of one share, times the number of shares
 		if stream.Name == bus.StreamModel || stream.Name == bus.StreamAnswer { // the other streams keep longer than Keep, or not by age
 			c.Keep = cmp.Or(c.Keep, current.MaxAge)
 		}
@@ -269,7 +270,7 @@ func setupStreams(
 ) (created []string, err error) {
 	for _, config := range topology(c) {
 		config.MaxBytes = streamBytes(config, room)
-		isNew, err := setupStream(ctx, js, config, c.MaxBytes > 0)
+		isNew, err := setupStream(ctx, js, config, c.MaxBytes > 0) // existing streams are resized only if the room is given
 		if err != nil {
 			return created, fmt.Errorf("stream %s: %w", config.Name, err)
 		}
@@ -302,7 +303,7 @@ func setupStream(
 			return false, err
 		}
 		_, err = js.CreateStream(ctx, config)
-		return false, err
+		return false, err // false: the stream was there before, so the caller does not delete it if it tries another size
 	}
 
 	config.Storage = current.Storage
@@ -326,7 +327,8 @@ func setupConsumers(ctx context.Context, js jetstream.JetStream, f Feed, c Confi
 	return err
 }
 
-// setupConsumersOnce is one attempt of setupConsumers.
+// setupConsumersOnce is one attempt of setupConsumers. First it removes the consumers that serve lanes in the other way:
+// the one for all lanes, or those for one lane each.
 func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c Config) error {
 	s, err := js.Stream(ctx, f.Stream)
 	if err != nil {
@@ -377,10 +379,10 @@ func removeOtherSplit(ctx context.Context, s jetstream.Stream, f Feed, c Config,
 }
 
 // setupConsumer creates a consumer of a stream, or updates it if it exists. If its state has to move between files and
-// memory, the consumer is removed and created again behind the messages that it has acknowledged.
+// memory, moveConsumer removes it, and it is created again behind the messages that it has acknowledged.
 func setupConsumer(ctx context.Context, s jetstream.Stream, config jetstream.ConsumerConfig, exists, isClustered bool) error {
 	var existing jetstream.Consumer
-	err := error(jetstream.ErrConsumerNotFound)
+	err := error(jetstream.ErrConsumerNotFound) // unless it is found
 	if exists {
 		existing, err = findConsumer(ctx, s, config.Durable, isClustered)
 	}
@@ -441,10 +443,10 @@ func findConsumer(ctx context.Context, s jetstream.Stream, name string, isCluste
 	}
 }
 
-// placeConsumer calls place, which makes or changes a consumer, and calls it again if a cluster has no leader, or no
-// servers for the consumer (codeNoResources): a consumer takes hardly any room, so the cluster has not heard of its
-// servers yet. If isMoved, the consumer was just removed, and may exist for a while. placeConsumer goes on when ctx
-// ends, so that a removed consumer is not lost with its acknowledgements.
+// placeConsumer calls place, which makes or changes a consumer. It calls place again if a cluster has no leader, or has no
+// servers for the consumer (codeNoResources): a consumer takes hardly any room, so the cluster has not heard of its servers
+// yet. If isMoved, the consumer was just removed, and the server may say for a while that it exists. placeConsumer goes on
+// when ctx ends, lest a removed consumer and its acknowledgements are lost.
 func placeConsumer(ctx context.Context, isMoved bool, place func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaderPatience)
 	defer cancel()
@@ -471,8 +473,9 @@ func moveConsumer(ctx context.Context, s jetstream.Stream, current *jetstream.Co
 	return untilAnswered(context.WithoutCancel(ctx), func(ctx context.Context) error { return s.DeleteConsumer(ctx, cc.Durable) })
 }
 
-// untilAnswered calls ask, a request that may be repeated, and repeats it if no answer comes within answerPatience: a
-// leader may change while it is asked, and then nobody answers. It gives up after leaderPatience.
+// untilAnswered sends a request by calling ask, and sends it again if no answer comes within answerPatience: the leader may
+// change while it is asked, and then nobody answers. The request has to be one that may be repeated. untilAnswered gives
+// up after leaderPatience.
 func untilAnswered(ctx context.Context, ask func(context.Context) error) error {
 	for deadline := time.Now().Add(leaderPatience); ; {
 		attemptCtx, cancel := context.WithTimeout(ctx, answerPatience)

@@ -29,8 +29,8 @@ const shares = 48
 // replicatedRoom bounds the bytes of a stream in memory that has replicas and can be made again.
 const replicatedRoom = 256 << 20
 
-// topology returns the configurations of the streams. Their MaxBytes is a number of shares, see streamBytes: together
-// they have all shares.
+// topology returns the configurations of the streams. The MaxBytes of each is its number of shares of the room for all
+// streams, which streamBytes turns into bytes: the 2 of networks and of tasks, for instance. Together they have all shares.
 //
 // Models, partials and answers keep the first message of every subject, because publishers say that they expect none.
 // The stream of answers refuses a second one also from a publisher that did not say so.
@@ -46,7 +46,8 @@ func topology(c Config) []jetstream.StreamConfig {
 }
 
 // keptStream returns a stream that keeps messages of some kinds for c.Keep, one for each subject: DiscardNewPerSubject
-// refuses a second message on a subject. If the stream is full, DiscardNew refuses all messages.
+// refuses a second message on a subject. If the stream is full, DiscardNew refuses all messages. The size of the stream is
+// share, its number of shares of the room for all streams, which streamBytes turns into bytes.
 func keptStream(c Config, name, description string, share int64, kinds ...message.Kind) jetstream.StreamConfig {
 	var subjects []string
 	for _, k := range kinds {
@@ -78,9 +79,10 @@ func keptStream(c Config, name, description string, share int64, kinds ...messag
 	return s
 }
 
-// asyncStream returns s as a stream whose messages the server may write to disk after it has acknowledged them or, if
-// other servers have the stream too, not at all. A power cut may lose messages then, and the sweeper starts their jobs
-// again. The other streams are written as the server's sync_interval says.
+// asyncStream returns s as a stream whose messages are not safely on disk when the server acknowledges them. If other
+// servers have the stream too, they are only in memory. Otherwise the server writes them later, unless all streams are in
+// memory. A power cut may lose messages then, and the sweeper starts their jobs again. The other streams are written as
+// the server's sync_interval says.
 func asyncStream(c Config, s jetstream.StreamConfig) jetstream.StreamConfig {
 	switch {
 	case c.Replicas > 1:
@@ -162,8 +164,9 @@ func controlStream(c Config) jetstream.StreamConfig {
 	return s
 }
 
-// deadlineStream returns the work queue of deadlines. A timer (KindTimer) is a message with a schedule, at whose time
-// the server stores a message of KindDeadline. The server takes schedules only on a stream that discards old messages.
+// deadlineStream returns the work queue of deadlines, which has 2 shares of the room. A timer (KindTimer) is a message with a
+// schedule, at whose time the server stores a message of KindDeadline. The server takes schedules only on a stream that
+// discards old messages.
 func deadlineStream(c Config) jetstream.StreamConfig {
 	s := workQueue(keptStream(
 		c, bus.StreamDeadline, "deadlines, delivered when they pass", 2, message.KindTimer, message.KindDeadline,
@@ -222,7 +225,8 @@ var (
 // feeds lists all feeds, for setup and mending.
 var feeds = []Feed{Models, Redrives, Networks, Tasks, Partials, Deadlines, Cancels, Ends, Sweeps}
 
-// consumerConfigs returns the configurations of the feed's consumers: one per lane, or one for all.
+// consumerConfigs returns the configurations of the feed's consumers: one for each lane, which takes the messages of some
+// of the tenants, or one for all.
 //
 // They have exactly as many replicas as their stream. If models have replicas, the state of their consumers is in
 // memory: if all servers lose it, every stored model is looked at once more. MaxDeliver is unlimited, and workers count
@@ -241,7 +245,7 @@ func (f Feed) consumerConfigs(c Config) []jetstream.ConsumerConfig {
 		MemoryStorage: c.Replicas > 1 && f.Stream == bus.StreamModel,
 	}
 
-	if f.HeadersOnly {
+	if f.HeadersOnly { // the sweeper's consumer
 		config.AckWait *= sweepAckWait
 	}
 

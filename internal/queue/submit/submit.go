@@ -35,12 +35,12 @@ func New(b *bus.Bus) *Submitter {
 }
 
 // Submit stores a request and returns its digest. trace adds headers to the stored message. Submitting the same request
-// again, under the same id, is no new job and no error. The error wraps ErrJobTaken if the id belongs to another
-// request, in any lane; bus.ErrBusy if too many jobs of the tenant's lane wait; and bus.ErrFull if the server has no
-// room for the job or, soon, for answers.
+// again, under the same id, is no new job and no error. The error wraps ErrJobTaken if the id belongs to another request.
+// It wraps bus.ErrBusy if too many jobs wait in the tenant's lane, which it shares with some other tenants. It wraps
+// bus.ErrFull if the server has no room for the job or, soon, for answers.
 //
-// A refusal for want of room is passed over if the request is stored already. For a tenant's user the worker that
-// stores the request looks for room.
+// Submit goes on in spite of such a refusal if the request is stored already. For a tenant's user the worker that stores
+// the request looks for room.
 func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.Header)) (digest string, err error) {
 	lane := message.LaneOf(m.Job, m.Tenant)
 	isTenantUser := s.conn.Tenant() != ""
@@ -115,7 +115,7 @@ func hasDigest(stored []byte, digest string) bool {
 }
 
 // isAnswered reports whether a job has an answer to the request with this digest. The error wraps ErrJobTaken if the
-// answer is to another request. An answer outlives its request, and its job's id is not free before the answer is gone.
+// answer is to another request. An answer outlives its request, so the job's id may be taken although no request is stored.
 func (s *Submitter) isAnswered(ctx context.Context, job, digest string) (bool, error) {
 	m, err := s.log.GetRaw(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, bus.ErrNotFound) {

@@ -49,7 +49,7 @@ func OpenAudit(path string, log *slog.Logger) (*Audit, error) {
 	if path == "" {
 		return a, nil
 	}
-	if err := a.appendLine(nil); err != nil {
+	if err := a.appendLine(nil); err != nil { // nothing is written, but the file is opened, and created if it is missing
 		return nil, fault.New(fault.BadInput, "--audit: %w", err)
 	}
 	return a, nil

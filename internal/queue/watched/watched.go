@@ -51,7 +51,7 @@ func Fixed[T any](value T) *File[T] {
 // lookEvery. If the file cannot be read, the old value stays.
 func (f *File[T]) Value() T { return *f.current() }
 
-// current is Value that returns a pointer. A later value has another pointer.
+// current returns a pointer to the value that Value returns. It is another pointer after the file was read again.
 func (f *File[T]) current() *T {
 	if f.isStale() {
 		f.mu.Lock()

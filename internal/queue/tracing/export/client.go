@@ -99,8 +99,9 @@ func (c *client) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) 
 	}
 }
 
-// encode returns the body of a request with spans, compressed if the settings say so. TracesData has the same bytes as
-// the service's ExportTraceServiceRequest, whose package brings gRPC.
+// encode returns the body of a request with spans, compressed if the settings say so. The request is an
+// ExportTraceServiceRequest. Its package would link gRPC into the program, so TracesData is encoded, which has the same
+// bytes.
 func (c *client) encode(spans []*otlp.ResourceSpans) ([]byte, error) {
 	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: spans})
 	if err != nil || !c.gzip {
