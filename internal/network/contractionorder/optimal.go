@@ -82,13 +82,14 @@ func (d *optimal) solve(o *objective) (total float64, base log2Fixed) {
 
 // sumOverSubsets turns sizes by pattern into sizes by subset of the tables. The pattern of an index is the exact set of tables that have
 // it. For a subset m, unionSize becomes H(m), log2 of the size of the indices that some table of m has, and closedSize becomes I(m), that
-// of the indices that only tables of m have. I(m) is the sum over all patterns inside m. H(m) is the sum over all patterns that are not
-// inside the complement of m.
+// of the indices that only tables of m have. An open index, one that tables outside the optimal tree have, too, counts in H but not in I:
+// addIndex left it out of closedSize. I(m) is the sum over all patterns inside m. H(m) is the sum over all patterns that are not inside
+// the complement of m.
 func (d *optimal) sumOverSubsets() {
-	// Sum over the patterns inside each m, at first for unionSize, too. closedSize has no sizes of indices that tables outside have.
+	// Sum over the patterns inside each m. For unionSize this is only a first step. closedSize leaves out open indices from the start.
 	subsets := len(d.unionSize)
 	for bit := 1; bit < subsets; bit <<= 1 {
-		// After this round the entry of m is the sum over m and over m without any of its bits up to this one.
+		// After this round the entry of m is the sum over all patterns that m becomes by clearing some or none of its bits up to this one.
 		for m := range subsets {
 			if m&bit != 0 {
 				d.unionSize[m] += d.unionSize[m^bit]

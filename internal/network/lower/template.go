@@ -64,8 +64,9 @@ func NewTemplate(ctx context.Context, net *btn.Network) (t *Template, ok bool) {
 	return template, true
 }
 
-// variableWeights returns for every variable where its weights are: its link and the weights in net, and its index in the expression.
-// Values lists which of its values are left; nil means all.
+// variableWeights returns, for every variable, the number of its link, the weights that the link has in net, which has no evidence, and
+// the variable's index in the expression. One index may stand for several nodes; root returns the one of them under which indexOf lists
+// it. Values lists the values that zeros of the network leave; nil means all.
 func (l *layout) variableWeights(net *btn.Network) []Weights {
 	var weights []Weights
 	for _, variable := range net.Variables {
