@@ -111,9 +111,10 @@ func (d *optimal) sumOverSubsets() {
 //
 //	cost(m) = min_{a ∪ b = m} cost(a) + cost(b) + p · (2·2^(H(m) − I(a) − I(b)) + (write − 1)·2^(H(m) − I(m)))
 //
-// H(m) is log2 of the size of the indices that some table of m has, and I(m) that of the indices that only tables of m have. p is the
-// penalty of a result over the limit. Costs are relative to 2^base. Subsets are bit masks. Since a and b may be exchanged, a always has the
-// lowest table of m, and the loop runs over the proper subsets of the other tables, which are added to it.
+// H(m) is log2 of the size of the indices that some table of m has, and I(m) that of the indices that only tables of m have. write is the
+// cost to write an entry of a result and read it back, in flops, and p the penalty of a result over the limit. Costs are relative to
+// 2^base. Subsets are bit masks. Since a and b may be exchanged, a always has the lowest table of m, and the loop runs over the proper
+// subsets of the other tables, which are added to it.
 func (d *optimal) findSplit(o *objective, subset int, base log2Fixed) {
 	resultSize := d.unionSize[subset] - d.closedSize[subset] // H(m) − I(m)
 	penalty := o.penalty(resultSize)
@@ -138,6 +139,6 @@ func (d *optimal) findSplit(o *objective, subset int, base log2Fixed) {
 	}
 
 	d.movesSpent += int64(1) << bits.OnesCount(uint(subset)) // 2 elementary operations for each of the 2^(k−1) splits, k tables
-	d.cost[subset] = lowestPrice + float64(penalty*pow2(resultSize+o.log2Write-base))
+	d.cost[subset] = lowestPrice + float64(penalty*pow2(resultSize+o.log2Write-base)) // log2Write is log2(write − 1)
 	d.firstPart[subset] = uint16(firstPart)
 }

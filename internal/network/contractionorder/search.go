@@ -277,10 +277,11 @@ func (s *search) improveFitting(plan Plan, moves int64) Plan {
 	return plan
 }
 
-// minFillOrder returns the min-fill order of the network, in indices of the hypergraph from which it was made: indexOf[v] is the index of
-// number v. Numbers without an index have dimension 1, and so are in no order.
+// minFillOrder returns the min-fill order of the network, in indices of the hypergraph from which it was made. The network has its own
+// numbers for the indices: number v is that of the index indexOf[v]. Numbers that no index has get dimension 1, and so are in no order.
+// The numbers v of one word v/64 have the same dimension, wordDim of the word.
 func (n *network) minFillOrder(ctx context.Context) ([]int, error) {
-	h := Hypergraph{Dims: make([]int, len(n.indexOf)), Edges: make([][]int, len(n.edges))} // of numbers
+	h := Hypergraph{Dims: make([]int, len(n.indexOf)), Edges: make([][]int, len(n.edges))} // its indices are numbers
 	for v := range h.Dims {
 		h.Dims[v] = 1
 	}

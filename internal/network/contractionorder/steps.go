@@ -115,7 +115,7 @@ func (w *walker) walk(h Hypergraph) error {
 	for id, edge := range h.Edges {
 		begin := len(scopes)
 		for _, v := range edge {
-			if w.position[v] >= 0 {
+			if w.position[v] >= 0 { // else it has dimension 1
 				scopes = append(scopes, w.position[v])
 			}
 		}

@@ -111,7 +111,8 @@ nextState:
 	return 0, false
 }
 
-// quotients returns the entries of block divided by gain. ok is false if the quotient of an entry that is not 0 is too small.
+// quotients returns the entries of block divided by gain. ok is false if the quotient of an entry that is not 0 is below tiny in absolute
+// value: then digits may be lost.
 func quotients(block []float64, gain float64) (quotient []float64, ok bool) {
 	quotient = make([]float64, len(block))
 	for k, x := range block {

@@ -82,7 +82,7 @@ func (e *expression) noteChange(n int) {
 		return
 	}
 
-	// A number.
+	// The table is a number now: it moves into the scale, and errors are counted in units of 2^-53.
 	e.scale = e.scale.Mul(scaled.FromFloat(t.data[0]))
 	e.scaleErr += t.err + 1 // 1 for the rounding of the product
 	if t.data[0] == 0 && e.report.Zero == nil {
@@ -116,10 +116,10 @@ func (e *expression) replaceIndex(y, x int, f []int) {
 
 	e.origins.recordAlias(y, x, f)
 	e.tablesOf[y] = nil
-	e.dims[y] = 1
+	e.dims[y] = 1 // no table has y any more
 	e.report.Aliases++
 	for _, n := range tables {
-		e.noteChange(n)
+		e.noteChange(n) // normalises the table, and puts it on the agenda of the simplifications
 	}
 }
 

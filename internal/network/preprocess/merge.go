@@ -41,9 +41,10 @@ func merge(e *expression, n int, sums elimination) {
 	multiplyInto(e, container, n)
 }
 
-// sumPrivateIndices sums an index out of table n that no other table has, if entries may be below 0 and the sum costs nothing. Another
-// table replaces table n then, and it returns true. The sum comes before products with other tables, since these would round its terms,
-// and the rounding errors of terms that cancel would remain. Such terms cancel to exactly 0 in an unobserved effect of independent causes.
+// sumPrivateIndices looks for an index that only table n has, and sums it out if entries of the expression may be below 0 and if eliminate
+// finds that this costs nothing. Then a smaller table replaces table n, and it returns true. The sum comes before products with other
+// tables, since these would round its terms, and the rounding errors of terms that cancel would remain. In an unobserved effect of
+// independent causes, for example, such terms cancel to exactly 0.
 func sumPrivateIndices(e *expression, n int, sums elimination) (isReplaced bool) {
 	if !e.isSigned {
 		return false
