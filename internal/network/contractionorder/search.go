@@ -177,15 +177,15 @@ func (s *search) tableLimit() log2Fixed {
 	return log2Float(max(freeEntries, 1)) - oneBit // one bit less: half of the free entries for each of the two tables
 }
 
-// beginWithMinFill makes the tree of the min-fill order the first and the best tree of the search, after its pieces were replaced by
-// optimal trees. It returns the plan of the tree, which may be over the memory budget.
+// beginWithMinFill makes the tree of the min-fill order the first and the best tree of the search. Before that, parts of the tree with up
+// to pieceTables tables are replaced by optimal trees. It returns the plan of the tree, which may be over the memory budget.
 func (s *search) beginWithMinFill() (Plan, error) {
 	order, err := s.network.minFillOrder(s.ctx)
 	if err != nil {
 		return Plan{}, err
 	}
 	tree := newWorkingTree(s.network, eliminateInOrder(s.network, order).mergeRemaining())
-	newReconfigurer(tree, s.objective, pieceTables).run(s.worthOfTree(tree))
+	newReconfigurer(tree, s.objective, pieceTables).run(s.worthOfTree(tree)) // no more work than it could save
 	s.firstTree = &slicedTree{wholeNetwork: s.network, tree: tree}
 	s.best = s.firstTree.copyWithoutMoves()
 	s.price = s.score(s.best)

@@ -55,7 +55,7 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 	}
 	for k := range t.Merges {
 		result := t.Leaves + k
-		c.Width = max(c.Width, s.unionCount[k]-1)
+		c.Width = max(c.Width, s.unionCount[k]-1) // as of treewidth: one less than the indices of a merge
 		c.Log2Table = max(c.Log2Table, s.log2Size(result))
 		// A product for each entry of the union. Each entry of the result is a sum of products: one addition less than it has products.
 		c.SliceFlops = finite(c.SliceFlops + finite(s.unionSize[k]+(s.unionSize[k]-s.size[result])))

@@ -80,9 +80,9 @@ type countState struct {
 // over (counter, term). A counter is a hidden index whose values are the states of the chain between two legs. If s has several terms, it
 // adds a matrix (term, leg) for every leg with vectors, too; a single term's vectors are multiplied into the tables of the legs.
 //
-// S is the list of the tensor's entries by count vector, the number of legs at each level. Its entries are spread over the chain as factors
-// near 1, so that S may span any range. If float64 does not hold all factors, addChain sets l.unfit; if S is 0, it sets l.isZero and adds
-// no table.
+// The tensor maps every value of a leg to a level, and its entry depends only on the count vector, the number of legs at each level. S is
+// the list of the entries by count vector. They are spread over the chain as factors near 1, so that S may span any range. If float64 does
+// not hold all factors, addChain sets l.unfit; if S is 0, it sets l.isZero and adds no table.
 func (l *layout) addChain(s *symmetricSum) error {
 	layers, start, err := s.deriveStates()
 	if err != nil {

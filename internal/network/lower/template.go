@@ -40,7 +40,7 @@ type Weights struct {
 // Expression.Unfit), if net is invalid, or if the context has ended. Cost as of Build.
 func NewTemplate(ctx context.Context, net *btn.Network) (t *Template, ok bool) {
 	bare := *net
-	bare.Scale = scaled.One // evidence changes the network's scale
+	bare.Scale = scaled.One // evidence changes the network's scale, so that the template has none of it
 	l, err := newLayout(ctx, &bare, form{})
 	if err != nil || l.isZero || l.unfit != "" {
 		return nil, false
@@ -51,7 +51,7 @@ func NewTemplate(ctx context.Context, net *btn.Network) (t *Template, ok bool) {
 
 	var slab arena.Slab[float64]
 	for t, table := range l.tables {
-		if table.isAbsorbed || hasOnlyWeights[t] {
+		if table.isAbsorbed || hasOnlyWeights[t] { // an absorbed table is applied to another one
 			continue
 		}
 		data := copyLiving(l, table, table.data, slab.Make)
