@@ -47,7 +47,7 @@ func newNetwork(dims []int, edges [][]int, isExcluded func(v int) bool) *network
 
 	n := &network{}
 	number := n.numberIndices(dims, included)
-	n.words = len(n.log2Dim) // numberIndices has made log2Dim, with one element per word
+	n.words = len(n.log2Dim)              // numberIndices has made log2Dim, with one element per word
 	n.edges = make([][]int32, len(edges)) // by tensor: the numbers of its indices
 	for i, edge := range edges {
 		for _, v := range edge {

@@ -138,7 +138,8 @@ func (d *optimal) findSplit(o *objective, subset int, base log2Fixed) {
 		}
 	}
 
-	d.movesSpent += int64(1) << bits.OnesCount(uint(subset))                          // 2 elementary operations for each of the 2^(k−1) splits, k tables
-	d.cost[subset] = lowestPrice + float64(penalty*pow2(resultSize+o.log2Write-base)) // log2Write is log2(write − 1)
+	// log2Write is log2(write − 1).
+	d.cost[subset] = lowestPrice + float64(penalty*pow2(resultSize+o.log2Write-base))
+	d.movesSpent += int64(1) << bits.OnesCount(uint(subset)) // 2 elementary operations for each of the 2^(k−1) splits, k tables
 	d.firstPart[subset] = uint16(firstPart)
 }
