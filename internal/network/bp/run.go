@@ -102,7 +102,7 @@ func (r *runner) run() error {
 	}
 	phases := r.options.phases()
 	for n, phase := range phases {
-		maxStalls := 1
+		maxStalls := 1 // the phase ends after so many rounds without progress
 		if isLast := n == len(phases)-1; isLast {
 			maxStalls = maxLastStalls
 		}

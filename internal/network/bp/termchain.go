@@ -26,9 +26,10 @@ type termChain struct {
 func (fs *factors) addTermChain(incidences []incidence, scope []int, t *tensor.SymmetryCP) bool {
 	chain := &termChain{factors: fs, tensor: t, strides: []int{0}, countNumbers: []int{0}, stateIndex: -1}
 	stride := 1
-	for _, side := range slices.Backward(t.Levels.Shape()) { // from the last level to level 1; level 0 has the stride 0
+	// From the last level to level 1; level 0 has the stride 0. A level may have countSize different counts, 0 included.
+	for _, countSize := range slices.Backward(t.Levels.Shape()) {
 		chain.strides = slices.Insert(chain.strides, 1, stride)
-		stride *= side
+		stride *= countSize
 	}
 
 	// Count the entries.

@@ -205,10 +205,10 @@ func dimsOfSlice(h Hypergraph, sliced []int) ([]int, error) {
 	return dims, nil
 }
 
-// measureLeaf sets the scope and the sizes of leaf i, a tensor with the indices edge. An index that only this tensor has (tableCount is 1)
-// is summed before the merge and is not in the scope; presumFlops is the number of additions for that. s.dims has the dimensions, but 0
-// for sliced indices, which have one value in each slice. The merge needs a copy of the tensor if an index is sliced or summed beforehand;
-// copySize is the size of the copy.
+// measureLeaf sets the scope and the sizes of leaf i, a tensor with the indices edge: tensorSize is that of the whole tensor, size that of
+// its table in one slice. An index that only this tensor has (tableCount is 1) is summed before the merge and is not in the scope;
+// presumFlops is the number of additions for that. s.dims has the dimensions, but 0 for sliced indices, which have one value in each
+// slice. The merge needs a copy of the tensor if an index is sliced or summed beforehand; copySize is the size of the copy.
 func (s *scopes) measureLeaf(h Hypergraph, i int, edge, tableCount []int) {
 	s.tensorSize[i] = 1
 	sliceSize := 1.0 // entries of the tensor in one slice

@@ -185,8 +185,9 @@ func (l *layout) addUnsignedChain(core int, legs []int, t *tensor.CP) (ok bool) 
 	return true
 }
 
-// addUnsignedSteps adds the tables of the modes of chain c, over (state before, leg, state after), in the sequence of legRank. It returns
-// the node of the state after the last mode. legs has the leg of each mode of the core t.
+// addUnsignedSteps adds the tables of the modes of chain c, over (state before, leg, state after). The modes come in the sequence of
+// legRank, in which an elimination order sums out the variables of their legs. It returns the node of the state after the last mode. legs
+// has the leg of each mode of the core t.
 func (l *layout) addUnsignedSteps(c *unsigned.Chain, legs []int, t *tensor.CP) (lastNode int) {
 	modes := slices.Clone(c.Modes)
 	slices.SortStableFunc(modes, func(a, b int) int { return cmp.Compare(l.chains.legRank[legs[a]], l.chains.legRank[legs[b]]) })

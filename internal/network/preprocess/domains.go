@@ -116,7 +116,7 @@ func (d *domains) revise(n int) {
 		d.reviseClause(n, support.onlyZero)
 		return
 	}
-	if allSupported := d.findSupported(t, support.tuples); allSupported {
+	if allSupported := d.findSupported(t, support.tuples); allSupported { // it sets d.hasSupport, by mode and value
 		return
 	}
 	for k, i := range t.scope {

@@ -57,7 +57,7 @@ func (p *prober) probe(i int) {
 func (p *prober) assumeEach(i int) (failed []position, ok bool) {
 	d := p.domains
 	for x := range d.expression.dims[i] {
-		if d.pace.Over(0) {
+		if d.pace.Over(0) { // 0, since assume counts its own work
 			return nil, false
 		}
 		p.assume(i, x)

@@ -109,7 +109,7 @@ func buildReserved[T any](f *Forms, slot any, e *entry, build func() (T, error))
 	defer func() {
 		if e.hasFailed {
 			f.mu.Lock()
-			if f.entries[slot] == e {
+			if f.entries[slot] == e { // else another variant, or put with full slots, has dropped it already
 				delete(f.entries, slot)
 			}
 			f.mu.Unlock()
