@@ -26,7 +26,7 @@ type greedyRule struct {
 // queue.
 func greedyTree(n *network, rule greedyRule, rng *rand.PCG) *pool {
 	g := &greedyRun{pool: newPool(n), rule: rule, rng: rng}
-	tables := 2 * len(n.edges)
+	tables := 2 * len(n.edges) // the tensors, and at most as many results of merges
 	g.commonSize = make([]log2Fixed, tables)
 	g.closedSize = make([]log2Fixed, tables)
 	g.stamp = make([]int32, tables)

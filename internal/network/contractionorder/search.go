@@ -156,7 +156,8 @@ func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
 	s.network.ctx = ctx
 	s.movesSpent = s.reduced.movesSpent
 	s.objective = objective{
-		log2Write: log2Float(o.WriteCost - 1), // the flops, 2 |U| − |S|, need |S| less for a write
+		// The price of a merge is 2 |U| − |S| flops and WriteCost · |S| for the write: 2 |U| + (WriteCost − 1) |S|.
+		log2Write: log2Float(o.WriteCost - 1),
 		limit:     s.tableLimit(),
 		steepness: oneBit / 2, // a table 4 times as large as the limit doubles the price of its merge
 	}

@@ -103,7 +103,7 @@ func (l *layout) addChain(s *symmetricSum) error {
 		l.isZero = true
 		return nil
 	}
-	l.scale = l.scale.Mul(start.gain)
+	l.scale = l.scale.Mul(start.gain) // the entries of the chain are those of S, divided by this gain
 
 	// The tables of the legs, and the last one.
 	for k, leg := range s.legs {
@@ -205,7 +205,7 @@ func (l *layout) chainStep(s *symmetricSum, k int, layer []state, afterCount int
 }
 
 // multiplyOrUnfit returns a · b for a and b that are not 0. If the product is infinite, or so small that it would lose digits, it marks
-// the layout as unfit and returns ±tiny in place of the product, so that no new zero arises.
+// the layout as unfit and returns ±tiny (2^−1000) in place of the product, so that no new zero arises.
 func (l *layout) multiplyOrUnfit(a, b float64) float64 {
 	product := a * b
 	maxExponent, minExponent, _ := floats.Extent([]float64{a, b})

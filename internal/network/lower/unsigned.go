@@ -55,8 +55,8 @@ type coreChains struct {
 	legRank []int             // by leg of the network: a chain reads legs of lower rank first
 }
 
-// legRanks returns for every leg the position of its variable in an elimination order of star, an expression of net, or 0 if the variable
-// has no index there. A chain reads legs of lower rank first, so that its states are summed out in the same sequence.
+// legRanks returns for every leg the position of its variable in an elimination order of star, the expression that Build makes of net, or
+// 0 if the variable has no index there. A chain reads legs of lower rank first, so that its states are summed out in the same sequence.
 func legRanks(net *btn.Network, star *sumproduct.Expression, order []int) []int {
 	positionInOrder := make([]int, len(star.Dims)) // by index
 	for position, i := range order {

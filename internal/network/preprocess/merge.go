@@ -80,7 +80,7 @@ func multiplyInto(e *expression, container, n int) {
 	}
 	big.data = data
 	big.ownsData = true
-	big.source = mergeSources([]*table{big, small})
+	big.source = mergeSources([]*table{big, small}) // the given tables that are in it, for reports
 	e.report.TablesMerged++
 	e.removeTable(n)
 	e.noteChange(container)

@@ -162,7 +162,7 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 		}
 	}
 
-	err := t.factorError(2) // of the entries of A and of B
+	err := t.factorError(2) // of the entries of A and of B, the 2 factors that share the error of t
 	tableA = &table{scope: t.scopeWithout(modeY), ownsData: true, source: t.source, hasNewScope: true, err: err}
 	tableB = &table{scope: t.scopeWithout(modeX), ownsData: true, source: t.source, hasNewScope: true, err: err}
 	tableA.data = make([]float64, len(t.data)/dimY)

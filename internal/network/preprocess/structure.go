@@ -62,7 +62,7 @@ func (e *expression) replaceTable(n int, d decomposition) {
 		}
 
 		t.source = source
-		t.hasNewScope = true
+		t.hasNewScope = true // so that tables inside this scope will be multiplied into it
 		e.isSigned = e.isSigned || slices.ContainsFunc(t.data, func(x float64) bool { return x < 0 })
 		e.addTable(&t)
 	}
@@ -97,7 +97,7 @@ func simplify(ctx context.Context, e *expression, o Options, p *pace.Pace) (*exp
 	best := e.clone()
 	reduce(best, o, p)
 	_, flops, err := minFillFlops(ctx, best, p)
-	if err != nil || flops < minFlops && !o.always {
+	if err != nil || flops < minFlops && !o.always { // o.always is for tests
 		return best, err
 	}
 

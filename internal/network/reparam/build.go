@@ -179,7 +179,7 @@ func (b *builder) allocate() {
 	if b.options.Maps != query.MapIdentity {
 		b.net.Maps = make([]btn.Map, 0, legCount)
 	}
-	b.identities = make([][]float64, slices.Max(append(degree, 0))+1)
+	b.identities = make([][]float64, slices.Max(append(degree, 0))+1) // 1 for the leg between the variable and its weights
 }
 
 // makeFactorsCores makes a core of every reparameterised factor, and of every variable a link, which joins its legs and has its weights.
