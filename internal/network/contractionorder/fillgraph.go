@@ -179,7 +179,7 @@ func (g *fillGraph) markTouched(v int32) {
 func (g *fillGraph) eliminate(v int32) {
 	neighbours := g.neighbours[v]
 	g.neighbours[v] = nil
-	g.round++
+	g.round++ // markTouched lists a vertex once in each round
 	g.touched = g.touched[:0]
 
 	// Remove v from the neighbours of each of its neighbours a.
@@ -202,7 +202,7 @@ func (g *fillGraph) eliminate(v int32) {
 	switch {
 	case g.fillCount == nil:
 		g.connectAll(neighbours)
-	case g.fillCount[v] > 0: // some pair of neighbours is not adjacent
+	case g.fillCount[v] > 0: // some pair of neighbours is not adjacent; else there is nothing to connect
 		g.addMissing(neighbours)
 	}
 }

@@ -203,8 +203,8 @@ func (f *refinement) improve() bool {
 	for len(f.queue) > 0 && f.pace.Err() == nil {
 		entry := f.queue.pop()
 		v := entry.a
-		isOutdated := -entry.score != f.gain[v] // the queue has a newer entry of v
-		if f.hasMoved[v] || isOutdated || !f.mayMove(v) {
+		isOutdated := -entry.score != f.gain[v]           // the queue has a newer entry of v
+		if f.hasMoved[v] || isOutdated || !f.mayMove(v) { // mayMove: the flip makes no side too heavy, and leaves none empty
 			continue
 		}
 

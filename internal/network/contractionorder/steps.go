@@ -327,7 +327,7 @@ func (w *walker) eliminateFrom(position int, tables []node) (goesOn bool) {
 		w.scope, w.unionBuffer = w.unionBuffer, w.scope
 	}
 
-	scope := w.scopes.Copy(w.scope)
+	scope := w.scopes.Copy(w.scope) // the scope of the output is a part of it, and w.scope is overwritten
 
 	sumCount := 1
 	if !w.isPlain {

@@ -79,9 +79,10 @@ func parameterCount(t *tensor.SymmetryRankOne) int {
 }
 
 // BuildParameters returns net as a parametric expression: one that tells which parameter of the model each entry of a table is. A
-// symmetric tensor becomes a chain of tables along its legs, whose states count how many legs so far have each value; the last table has
-// the parameters as they are. Tables may have exponents (see Table.Exp), and no table is normalised. The numbering of the indices depends
-// on forms and shapes only; evidence changes their dimensions.
+// symmetric tensor becomes a chain of tables along its legs, whose states count how many legs so far are at each level (a value of a leg
+// has a level, and the tensor depends only on these counts); the last tables have the parameters as they are. Tables may have exponents
+// (see Table.Exp), and no table is normalised. The numbering of the indices depends on forms and shapes only; evidence changes their
+// dimensions.
 //
 // Errors: that of Network.Validate; fault.Unsupported for a network with maps or with its variables as cores; ErrOverBudget for symmetric
 // tensors with too many counters; that of the context. Cost: one pass over the tensors.

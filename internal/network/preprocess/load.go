@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// load returns original as an expression under reduction, with all its tables and indices on the agenda. It shares the entries of the
-// tables with original. Errors are those of Run.
+// load returns original in the form that the rules of simplification change, with all its tables and indices on the agenda, the queues of
+// what the rules have yet to look at. It shares the entries of the tables with original. Errors are those of Run.
 func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression, error) {
 	if err := original.ValidateShape(); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression
 	if err := e.loadTables(original, o.Roundings, p); err != nil {
 		return nil, err
 	}
-	for i := range e.dims {
+	for i := range e.dims { // addTable has queued them, but for those that no table has
 		e.agenda.indices.push(i)
 	}
 	return e, nil

@@ -37,6 +37,7 @@ func decomposeStar(dims []int, t *table) (s decomposition, ok bool) {
 		return decomposition{}, false
 	}
 
+	// The bound of the error that LowRank gives is dropped: isAccurate checks that it is below starRounding.
 	cp, _, ok := tensor.LowRank(&tensor.Dense{Shape: shape, Data: t.data}, rank)
 	if !ok || !isAccurate(cp, t.data) {
 		return decomposition{}, false

@@ -94,6 +94,7 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 		b.makeFactorsCores(unary.Weights)
 	}
 
+	// The scale of a Bayesian network is 1, and its cores are the conditional probability tables.
 	b.net.Directed = o.Cores == query.CoresAreFactors && b.net.Scale == scaled.One && m.Directed()
 	b.net.Warnings = append(b.net.Warnings, rounding.Warnings(m)...)
 	return b.net, nil
