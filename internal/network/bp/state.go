@@ -63,7 +63,7 @@ func (s *State) computeZ() (lnZ float64, signZ int) {
 	}
 
 	for i, d := range s.graph.expression.Dims {
-		if s.graph.firstIncidence[i] == s.graph.endIncidence[i] { // an index in no table
+		if s.graph.firstIncidence[i] == s.graph.endIncidence[i] { // an index in no table: the sum over its values is their number
 			product.multiply(scaled.FromFloat(float64(d)))
 			continue
 		}

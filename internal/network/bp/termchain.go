@@ -110,7 +110,7 @@ func (c *termChain) legEntries(k int, nextCounts []int) []float64 {
 				row = 0
 			}
 			for x, level := range c.tensor.Levels.Of[k] {
-				next, _ := slices.BinarySearch(nextCounts, count+c.strides[level])
+				next, _ := slices.BinarySearch(nextCounts, count+c.strides[level]) // it is always found
 				column := z*len(nextCounts) + next
 				value := 1.0
 				if term.R != nil && term.R[k] != nil {

@@ -86,7 +86,7 @@ func Parts(
 	ctx context.Context, problems []*problem.Problem, part Batcher, wants []btn.Want,
 ) (values []btn.Value, errs []error, err error) {
 	for k, p := range problems {
-		if wants[k], err = checkPart(ctx, p, part, wants[k]); err != nil {
+		if wants[k], err = checkPart(ctx, p, part, wants[k]); err != nil { // Part finds this error again below
 			break
 		}
 	}

@@ -86,7 +86,7 @@ func (f *refinement) queueMove(v int32) {
 func (f *refinement) flip(v int32) {
 	oldSide := f.side[v]
 	newSide := 1 - oldSide
-	f.cut -= f.gain[v]
+	f.cut -= f.gain[v] // a gain is what the flip saves
 	f.side[v] = newSide
 	f.weight[oldSide] -= f.hypergraph.weight[v]
 	f.weight[newSide] += f.hypergraph.weight[v]

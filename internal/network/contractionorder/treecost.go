@@ -217,7 +217,7 @@ func (s *scopes) measureLeaf(h Hypergraph, i int, edge, tableCount []int) {
 	for _, v := range edge {
 		s.tensorSize[i] = finite(s.tensorSize[i] * float64(h.Dims[v]))
 		switch {
-		case s.dims[v] == 0:
+		case s.dims[v] == 0: // a sliced index
 			isSliced = isSliced || h.Dims[v] > 1
 		case s.dims[v] == 1: // in no scope
 		case tableCount[v] > 1:

@@ -197,7 +197,7 @@ func (l *layout) addStar(legs []int, t *tensor.CP) {
 	for k, leg := range legs {
 		vectors := t.Vectors[k]
 		if isIdentity := vectors == nil; isIdentity {
-			l.parent[l.root(leg)] = l.root(hidden)
+			l.parent[l.root(leg)] = l.root(hidden) // leg and hidden are one index now
 			continue
 		}
 		l.addTable([]int{hidden, leg}, rawTable{

@@ -293,7 +293,7 @@ func (p *Parametric) WithoutExponents() (e *sumproduct.Expression, dividedBy []i
 			if x == 0 {
 				continue
 			}
-			if table.Exp[k]-maxExponent < floats.Lowest {
+			if table.Exp[k]-maxExponent < floats.Lowest { // float64 would lose digits of the entry
 				plain.Unfit = "values of a symmetric factor are further apart than float64 holds"
 				continue // the entry becomes 0
 			}

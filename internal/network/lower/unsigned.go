@@ -75,9 +75,9 @@ func legRanks(net *btn.Network, star *sumproduct.Expression, order []int) []int 
 	return ranks
 }
 
-// unsignedChains returns for every core the chain without signs as which it is written, or nil for a core that is written otherwise: if it
-// needs no chain, if it is no chain, or if its effect was observed so that no term is negative. It returns nil if there is no chain. The
-// error is that of the context.
+// unsignedChains returns, for every core that is to be written as a chain without signs, that chain. The chain is nil for a core that
+// needs none, that is no chain, or whose effect was observed so that no term is negative. It returns nil if all chains are nil. The error
+// is that of the context.
 func unsignedChains(ctx context.Context, net *btn.Network) ([]*unsigned.Chain, error) {
 	weights := legWeights(net)
 	var byCore []*unsigned.Chain
