@@ -48,7 +48,8 @@ func (p *prober) probe(i int) {
 		}
 	}
 	if follower >= 0 {
-		e.replaceIndex(follower, i, slices.Clone(p.common.followerValue[follower][:e.dims[i]]))
+		function := slices.Clone(p.common.followerValue[follower][:e.dims[i]]) // a copy, since p.common reuses the list
+		e.replaceIndex(follower, i, function)
 	}
 }
 
