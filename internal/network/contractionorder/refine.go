@@ -188,7 +188,7 @@ func (f *refinement) popQueued() int32 {
 
 // improve makes one pass. It flips every vertex to the other side at most once, the largest gain first, even if the split gets worse for a
 // while; the gain of a vertex is the cost of the cut that its flip saves. Then it undoes the flips after the best split. improve reports
-// whether the split is better than before. After the pace has ended it returns false.
+// whether the split is better than before. After the context has ended it returns false.
 func (f *refinement) improve() bool {
 	f.queue = f.queue[:0]
 	for v := range f.gain {

@@ -54,8 +54,8 @@ func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression
 	return e, nil
 }
 
-// loadTables adds the tables of original to e. It returns an error if an entry is not finite, or if the pace ends. roundings has, for the
-// first tables, a bound on the relative error of every entry, in units of 2^-53.
+// loadTables adds the tables of original to e. It returns an error if an entry is not finite, or if the context ends. roundings has, for
+// the first tables, a bound on the relative error of every entry, in units of 2^-53.
 func (e *expression) loadTables(original *sumproduct.Expression, roundings []float64, p *pace.Pace) error {
 	for n, t := range original.Tables {
 		if p.Over(int64(ruleWork + len(t.Data))) {

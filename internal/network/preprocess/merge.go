@@ -9,8 +9,8 @@ import "github.com/basetensor/basetensor/internal/network/sumproduct"
 
 // merge multiplies table n into the smallest table whose scope contains that of table n, if there is one. If entries may be below 0, it
 // first sums out an index that only table n has, or only that other table. The sum comes before the product since the product would round
-// the terms of the sum, which may cancel. If table n has a new scope, the tables whose scopes are part of it are put on the agenda, since
-// they can be merged into it.
+// the terms of the sum, which may cancel. If table n has a new scope, the tables whose scopes are part of it are listed on the agenda for
+// this rule, since they can be merged into it.
 func merge(e *expression, n int, sums elimination) {
 	t := e.tables[n]
 	if t == nil {
