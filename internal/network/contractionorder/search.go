@@ -219,7 +219,7 @@ func (s *search) minFillOnly() (Plan, error) {
 // fitIntoMemory returns the plan of the best tree, sliced until it fits the memory. Slices may be needed although each table is below the
 // limit, since several tables are held at once. A tree that was sliced here is improved once more. If no index is left to slice, the plan
 // that is returned does not fit. After each index that is sliced the tree is improved. The limit of the moves (elementary operations) for
-// that is 1/finishShare of those that it would be worth to save the whole price.
+// that is 1/finishShare of the moves that the whole price of the tree is worth.
 func (s *search) fitIntoMemory() (Plan, error) {
 	moves := max(s.worthInMoves(s.price)/finishShare, 1)
 	s.best.tree.movesSpent = 0 // so that only new moves are added to s.movesSpent below

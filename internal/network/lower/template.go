@@ -35,9 +35,9 @@ type Weights struct {
 	Values []int
 }
 
-// NewTemplate returns the template of a network without evidence: its tables without those that have nothing but the weights of a
-// variable, which evidence changes. ok is false if Z is 0 by the zeros of net, if float64 does not hold all entries (see
-// Expression.Unfit), if net is invalid, or if the context has ended. Cost as of Build.
+// NewTemplate returns the template of a network without evidence: its tables, but for the tables of nothing but the weights of a variable,
+// which evidence changes. ok is false if Z is 0 by the zeros of net, if float64 does not hold all entries (see Expression.Unfit), if net
+// is invalid, or if the context has ended. Cost as of Build.
 func NewTemplate(ctx context.Context, net *btn.Network) (t *Template, ok bool) {
 	bare := *net
 	bare.Scale = scaled.One // evidence changes the network's scale, so that the template has none of it

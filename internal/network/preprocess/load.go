@@ -48,7 +48,7 @@ func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression
 	if err := e.loadTables(original, o.Roundings, p); err != nil {
 		return nil, err
 	}
-	for i := range e.dims { // addTable has queued them, but for those that no table has
+	for i := range e.dims { // addTable has queued the indices of the tables; the others are in no table
 		e.agenda.indices.push(i)
 	}
 	return e, nil
