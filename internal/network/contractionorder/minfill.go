@@ -174,9 +174,9 @@ func (g *fillGraph) remainingOrder(h Hypergraph, isEliminated []bool) []int {
 	return remaining
 }
 
-// key returns the present priority of vertex v by a greedy rule. Keys are compared by their four parts in sequence: two criteria, a number
-// that breaks ties, and the vertex. The smallest key is eliminated first. The fill count of v is the number of edges that its elimination
-// adds; weight is log2 of the size of the table over v and its neighbours.
+// key returns the present priority of vertex v by a greedy rule. Keys are compared by three parts in sequence: two criteria, and a number
+// that breaks ties, which no two vertices share. The fourth part is the vertex. The vertex of the smallest key is eliminated first. The
+// fill count of v is the number of edges that its elimination adds; weight is log2 of the size of the table over v and its neighbours.
 func (g *fillGraph) key(v int32, rule rule, seed uint64) key {
 	switch rule {
 	case byWeight:

@@ -245,7 +245,7 @@ func (s *scopes) measureMerge(t Tree, k int, tableCount []int) {
 	s.unionSize[k] = s.sizeOf(union)
 	s.unionCount[k] = len(union)
 
-	resultScope := union[:0]
+	resultScope := union[:0] // in the memory of union, which is read ahead of it
 	for _, v := range union {
 		if tableCount[v] > 1 { // a table outside this merge has v
 			resultScope = append(resultScope, v)

@@ -324,8 +324,9 @@ func reachableCounts(levels countspace.Levels, strides []int, boxSize int) [][]i
 	return counts
 }
 
-// finalState returns the state of count vector c after the last leg, and its gain: the largest absolute value of the terms α·S at c. The
-// state has these values divided by the gain. The gain is 0 if all terms are 0 at c.
+// finalState returns the state of count vector c after the last leg, and its gain: the value of the terms α·S at c whose absolute value is
+// the largest. A count vector tells how many legs are at each level; here it is written as one number. The state has these values divided
+// by the gain. The gain is 0 if all terms are 0 at c.
 func (s *symmetricSum) finalState(c int) (final state, gain scaled.Number) {
 	values := make([]scaled.Number, len(s.terms))
 	for i, t := range s.terms {

@@ -87,7 +87,7 @@ func (d *domains) remove(p position, remover int) {
 	}
 }
 
-// undo takes back all removals on the trail, and empties the queue.
+// undo takes back all removals that are not final yet, those on the trail, and empties the queue of tables to look at.
 func (d *domains) undo() {
 	for _, p := range d.trail {
 		d.isAlive[p.index][p.value] = true
