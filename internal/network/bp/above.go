@@ -62,7 +62,8 @@ type messageProducts struct {
 	scratch  []float64 // of lnSum
 }
 
-// multiplyMessages sets the products to those of the messages to index i. lnMessages has the logarithms of all messages.
+// multiplyMessages sets m to the products of the messages to index i, as sums of logarithms by value of i: lnSingle is over the tables of
+// one index, lnShared over the other tables. lnMessages has the logarithms of all messages.
 func (s *State) multiplyMessages(m *messageProducts, i int, lnMessages []float64) {
 	d := s.graph.expression.Dims[i]
 	m.lnSingle, m.lnShared, m.scratch = appendZeros(m.lnSingle, d), appendZeros(m.lnShared, d), appendZeros(m.scratch, d)

@@ -51,9 +51,9 @@ func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Op
 }
 
 // ExtendFixedPoints adds to states the fixed points that belief propagation reaches from given starts. A start is a distribution of every
-// index, as in Options.Given. all is states together with the new fixed points, in the sequence of FixedPoints. reached is, by start, the
-// state of all to which it converged, or nil if it did not converge. After o.Enough has ended it makes no further start. Errors as for
-// Run. Cost: that of Run, times the starts.
+// index, as in Options.StartBeliefs. all is states together with the new fixed points, in the sequence of FixedPoints. reached is, by
+// start, the state of all to which it converged, or nil if it did not converge. After o.Enough has ended it makes no further start. Errors
+// as for Run. Cost: that of Run, times the starts.
 func ExtendFixedPoints(
 	ctx context.Context, e *sumproduct.Expression, states []*State, starts [][][]float64, o Options,
 ) (all, reached []*State, err error) {

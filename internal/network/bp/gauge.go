@@ -39,9 +39,10 @@ func Gauge(m, v []float64) (a, inverse []float64) {
 	return a, inverse
 }
 
-// complementBasis returns an orthonormal basis of the vectors orthogonal to v: d−1 vectors of d entries. Its first vector is in the plane
-// of m and v, unless they are parallel. For each further vector it looks at the unit vectors of the axes. It takes the one with the
-// longest part outside the span of v and the basis so far, and scales that part to the norm 1.
+// complementBasis returns an orthonormal basis of the vectors orthogonal to v: d−1 vectors of d entries. m and v are the two messages of
+// one leg. The first vector of the basis is in the plane of m and v, unless they are parallel. For each further vector it looks at the
+// unit vectors of the axes. It takes the one with the longest part outside the span of v and the basis so far, and scales that part to the
+// norm 1.
 func complementBasis(m, v []float64) [][]float64 {
 	d := len(v)
 	span := [][]float64{unitVector(v)}

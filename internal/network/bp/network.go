@@ -29,9 +29,10 @@ const messageTolerance = 1e-10
 // evidence, and reparam.Build applies the maps that are made of the messages.
 //
 // Let m_{j→i} and v_{i→j} be the messages between factor j and variable i, scaled so that ⟨m, v⟩ = 1 and |m| = |v|. Column 0 of the map
-// A^(i:j) is m_{j→i}, and row 0 of its inverse is v_{i→j}. At a fixed point, with factors as cores, B_0…0 · Π_i V^(i)_0…0 · Scale is the
-// Bethe value, and every entry of T̄^(j) and V^(i) with exactly one value other than 0 is 0. With variables as cores the maps are the same.
-// Then the legs to the links of order one keep the identity, and both statements hold after these legs are summed.
+// A^(i:j) is m_{j→i}, and row 0 of its inverse is v_{i→j}. Let T̄^(j) and V^(i) be the tensors of factor j and variable i after the maps,
+// and B = Π_j T̄^(j). At a fixed point, with factors as cores, B_0…0 · Π_i V^(i)_0…0 · Scale is the Bethe value, and every entry of T̄^(j)
+// and V^(i) with exactly one value other than 0 is 0. With variables as cores the maps are the same. Then the legs to the links of order
+// one keep the identity, and both statements hold after these legs are summed.
 //
 // A leg keeps the identity if its messages would make a map of condition number above 1e4, if messages contradict each other, or if its
 // factor takes no part in belief propagation. Messages that have not converged are a gauge, too, with a warning: Z does not depend on the

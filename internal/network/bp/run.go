@@ -102,7 +102,7 @@ func (r *runner) run() error {
 	}
 	phases := r.options.phases()
 	for n, phase := range phases {
-		maxStalls := 1
+		maxStalls := 1 // the phase ends after so many rounds without progress
 		if isLast := n == len(phases)-1; isLast {
 			maxStalls = maxLastStalls
 		}
@@ -271,8 +271,9 @@ func (r *runner) sweepPair() (change float64, err error) {
 	return change, nil
 }
 
-// updateIndex computes the messages to index i that are sent in the present sweep, those with the given role. Then it computes the
-// messages from i to its tables. It returns the largest change of a message to i. At a contradiction it stops and returns +Inf.
+// updateIndex computes the messages to index i that are sent in the present sweep, over all indices forwards or backwards: the role of a
+// message tells in which of the two it is sent. Then it computes the messages from i to its tables. It returns the largest change of a
+// message to i. At a contradiction it stops and returns +Inf.
 func (r *runner) updateIndex(i int, role role) (change float64, err error) {
 	for k := r.graph.firstIncidence[i]; k < r.graph.endIncidence[i]; k++ {
 		if r.graph.role[k] != role {

@@ -63,7 +63,7 @@ func (s *State) computeZ() (lnZ float64, signZ int) {
 	}
 
 	for i, d := range s.graph.expression.Dims {
-		if s.graph.firstIncidence[i] == s.graph.endIncidence[i] { // an index in no table
+		if s.graph.firstIncidence[i] == s.graph.endIncidence[i] { // an index in no table: the sum over its values is their number
 			product.multiply(scaled.FromFloat(float64(d)))
 			continue
 		}
@@ -170,8 +170,8 @@ func (s *State) Messages() []float64 {
 }
 
 // sumOfProducts returns z_i = Σ_x Π_t m_{t→i}[x], where m_{t→i} is the message from table t to index i. If i has at most carefulDegree
-// tables, it computes in float64. It computes with exponents if that sum is out of the safe range, between tiny (2^−400) and huge (2^900),
-// or if there are more tables.
+// tables, it computes in float64. It computes with exponents if there are more tables, or if the sum in float64 is out of the safe range,
+// between tiny (2^−400) and huge (2^900).
 func (c *kernel) sumOfProducts(i int) scaled.Number {
 	sum := 0.0
 	begin, end := c.graph.firstIncidence[i], c.graph.endIncidence[i]
@@ -184,7 +184,7 @@ func (c *kernel) sumOfProducts(i int) scaled.Number {
 			sum += product
 		}
 	}
-	if size := math.Abs(sum); size > tiny && size < huge {
+	if size := math.Abs(sum); size > tiny && size < huge { // not so if there are more tables: then sum is 0
 		return scaled.FromFloat(sum)
 	}
 	return scaled.Sum(c.productOfMessages(i))

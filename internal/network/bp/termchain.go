@@ -19,16 +19,18 @@ type termChain struct {
 	stateIndex   int   // the index over (term, count vector) after the legs so far; −1 before the first leg
 }
 
-// addTermChain adds a factor Σ_i α_i S^(i) ∘ R^(i) as a chain of tables. A state of the chain is a term i and a count vector, which tells
-// how many legs so far are at each level. There is one table per leg, over (state before, value, state after), and one over the last state,
-// which is α_i S^(i). It sets the incidences of the factor. If the tables have more than maxChainEntries entries, it returns false and adds
-// nothing.
+// addTermChain adds a factor Σ_i α_i S^(i) ∘ R^(i) as a chain of tables. S^(i) depends only on how many legs are at each level, and R^(i)
+// is a product of one vector per leg. A state of the chain is a term i and a count vector, which tells how many legs so far are at each
+// level. There is one table per leg, over (state before, value, state after), and one over the last state, which is α_i S^(i). It sets the
+// incidences of the factor. If the tables have more than maxChainEntries entries, it returns false and adds nothing.
 func (fs *factors) addTermChain(incidences []incidence, scope []int, t *tensor.SymmetryCP) bool {
+	// Before the first leg there is one count vector, number 0, and no index of states.
 	chain := &termChain{factors: fs, tensor: t, strides: []int{0}, countNumbers: []int{0}, stateIndex: -1}
 	stride := 1
-	for _, side := range slices.Backward(t.Levels.Shape()) { // from the last level to level 1; level 0 has the stride 0
+	// From the last level to level 1; level 0 has the stride 0. A level may have countSize different counts, 0 included.
+	for _, countSize := range slices.Backward(t.Levels.Shape()) {
 		chain.strides = slices.Insert(chain.strides, 1, stride)
-		stride *= side
+		stride *= countSize
 	}
 
 	// Count the entries.
@@ -108,7 +110,7 @@ func (c *termChain) legEntries(k int, nextCounts []int) []float64 {
 				row = 0
 			}
 			for x, level := range c.tensor.Levels.Of[k] {
-				next, _ := slices.BinarySearch(nextCounts, count+c.strides[level])
+				next, _ := slices.BinarySearch(nextCounts, count+c.strides[level]) // it is always found
 				column := z*len(nextCounts) + next
 				value := 1.0
 				if term.R != nil && term.R[k] != nil {

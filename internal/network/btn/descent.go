@@ -49,9 +49,10 @@ func (o Other) Compare(other Other) int {
 	return cmp.Or(other.Weight.Cmp(o.Weight), slices.Compare(o.Values, other.Values))
 }
 
-// Better returns the heavier of two assignments: f is the best of some slices, and g the best of other slices. If they tie, it returns the
-// one with the smaller values, compared variable by variable in sequence. Its list Others of next best assignments is merged from f, g and
-// their lists. A nil receiver or argument stands for slices without a possible assignment. It does not change f and g.
+// Better returns the heavier of two assignments: f is the best of some slices, and g the best of other slices. A slice is all assignments
+// in which some variables have given values. If they tie, it returns the one with the smaller values, compared variable by variable in
+// sequence. Its list Others of next best assignments is merged from f, g and their lists. A nil receiver or argument stands for slices
+// without a possible assignment. It does not change f and g.
 func (f *Found) Better(g *Found) *Found {
 	switch {
 	case f == nil:

@@ -44,7 +44,7 @@ func (n *Network) WithLikelihoodTensors(ev factorgraph.Evidence) (*Network, fact
 
 		// The variable's link gets the new leg.
 		spread.Cores = append(spread.Cores, Core{Legs: legs, T: likelihoodTensor})
-		spread.Likelihoods++
+		spread.Likelihoods++ // the number of cores at the end that are no part of the model
 		link.Legs, link.T = withLeg(link.Legs, link.T, leg, len(likelihood.Weights))
 	}
 	return &spread, factorgraph.Evidence{Hard: ev.Hard}

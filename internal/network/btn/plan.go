@@ -86,7 +86,8 @@ func (p *Plan) Grows() bool { return len(p.Estimates) > 0 && p.Estimates[0].Qual
 
 // MethodOf returns the method that made estimate e of the plan. An estimate whose fit to the network is known before contraction (Quality)
 // was made by the plan's method. Other estimates are judged by comparison with each other, and a plan may mix those of several methods.
-// Each of these methods has a rule of its own by which the values of the parts become one value.
+// Such a method is known by its rule, the formula that makes one value of the values of the parts: Pooled is a mean of random samples, and
+// LogLinear combines regions in the logarithm. Pooled estimates are of the sampled method, unless the whole plan is of symmetry-CP.
 func (p *Plan) MethodOf(e *Estimate) query.Method {
 	switch {
 	case e.Quality != nil || e.Rule == Pooled && p.Method == query.MethodSymmetryCP:

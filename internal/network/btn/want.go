@@ -91,8 +91,8 @@ func (d *Demand) variables() (named []int, isAll bool) {
 	return named, false
 }
 
-// Renumber returns the demand with every variable v that it names or observes replaced by number(v). Lists that are nil stay nil. The
-// demand must not depend on all variables without naming them.
+// Renumber returns the demand with every variable v that it names or observes replaced by number(v). Lists that are nil stay nil. It is
+// for demands that name all variables on which they depend, and not for one that asks about all variables by a nil list.
 func (d Demand) Renumber(number func(v int) int) Demand {
 	renumberAll := func(variables []int) []int {
 		if variables == nil {

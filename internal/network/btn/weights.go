@@ -20,9 +20,9 @@ const (
 )
 
 // FitWeights returns numbers as weights w and an exponent exp, such that numbers[x] is w[x]·2^exp, exactly, and w[x] is of moderate size.
-// exp is 0 if all numbers are moderate already: none is above 2^moderateExp or below 2^minExp, and the largest is not below
-// 2^−moderateExp. Zeros stay zeros. The error wraps ErrRange if the non-zero numbers span more than 2^1400, so that no exponent fits all:
-// to lose the small ones silently would be wrong as soon as evidence excludes the large ones.
+// exp is 0 if all numbers are moderate already: none is above 2^100 (moderateExp) or below 2^−1000 (minExp), and the largest is not below
+// 2^−100. Zeros stay zeros. The error wraps ErrRange if the non-zero numbers span more than 2^1400, so that no exponent fits all: to lose
+// the small ones silently would be wrong as soon as evidence excludes the large ones.
 func FitWeights(numbers []scaled.Number) (w []float64, exp int64, err error) {
 	w = make([]float64, len(numbers))
 	low, high, err := exponentRange(numbers)

@@ -86,7 +86,7 @@ func Parts(
 	ctx context.Context, problems []*problem.Problem, part Batcher, wants []btn.Want,
 ) (values []btn.Value, errs []error, err error) {
 	for k, p := range problems {
-		if wants[k], err = checkPart(ctx, p, part, wants[k]); err != nil {
+		if wants[k], err = checkPart(ctx, p, part, wants[k]); err != nil { // Part finds this error again below
 			break
 		}
 	}
@@ -118,8 +118,8 @@ func wrapError(part btn.Part, err error) error {
 }
 
 // checkPart returns an error if the part does not fit the problem or cannot provide what is wanted. Otherwise it returns what is wanted of
-// this part: want, but without derivatives and target if the part finds assignments, since such a part has no share of Z. It loads a part
-// that is not yet loaded.
+// this part. Most parts compute a number that enters Z; for them this is want. A part that looks for assignments instead has no such
+// number, so there is nothing to derive: want loses the derivatives and their target. checkPart loads a part that is not yet loaded.
 func checkPart(ctx context.Context, p *problem.Problem, part btn.Part, want btn.Want) (btn.Want, error) {
 	if part == nil {
 		return want, fault.New(fault.BadInput, "contract: there is no part")

@@ -196,8 +196,8 @@ func (s *search) startTree(i int, maxMoves int64, rng *rand.PCG) *slicedTree {
 }
 
 // bisectionTree returns a tree by recursive bisection of the tensors. Two parameters are random: how unequal the sides of a split may be,
-// and what it costs to cut an index that an earlier split has cut already. The pieces of the tree are replaced by optimal trees with
-// maxMoves/4 further moves (elementary operations).
+// and what it costs to cut an index that an earlier split has cut already. Then parts of the tree with up to pieceTables tables are
+// replaced by optimal trees, with maxMoves/4 further moves (elementary operations).
 func (s *search) bisectionTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 	plan := dissection{
 		imbalance: []int64{24, 48, 80, 128}[rng.Uint64()%4],                       // in 256ths of half of the tensors
@@ -212,9 +212,9 @@ func (s *search) bisectionTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 	return result
 }
 
-// randomGreedyTree returns the cheapest of up to greedyTries greedy trees with random rules, after its pieces were replaced by optimal
-// trees. It makes no further greedy tree once they took maxMoves/4 moves (elementary operations). The replacement takes up to maxMoves/4
-// further moves. If the search has ended it returns a copy of the best tree of the search so far.
+// randomGreedyTree returns the cheapest of up to greedyTries greedy trees with random rules. Parts of that tree with up to pieceTables
+// tables are replaced by optimal trees. It makes no further greedy tree once they took maxMoves/4 moves (elementary operations). The
+// replacement takes up to maxMoves/4 further moves. If the search has ended it returns a copy of the best tree of the search so far.
 func (s *search) randomGreedyTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 	var best *workingTree
 	lowestPrice := log2Fixed(0)

@@ -73,7 +73,7 @@ func (s *greedySearch) tryFurtherOrders(maxMoves int64) error {
 	if s.cost.Flops < cheapFlops {
 		return nil
 	}
-	if err := s.tryRule(byWeight, 0); err != nil {
+	if err := s.tryRule(byWeight, 0); err != nil { // seed 0: byWeight does not use it
 		return err
 	}
 

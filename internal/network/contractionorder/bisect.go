@@ -15,10 +15,10 @@ type dissection struct {
 	pieceSize int       // a part of so many tensors or fewer is not cut further
 }
 
-// dissect returns the merges of a tree over n and the number of moves (elementary operations) that it took. It builds the tree from the top
-// down: it splits the tensors into two parts that have few indices in common, and each part again. A part of at most plan.pieceSize tensors
-// is merged one tensor after the other; that is improved later. After the pace has ended, the remaining parts are merged in any sequence.
-// Time: about O(p · log² p) for p entries in the scopes of all tensors.
+// dissect returns the merges of a tree over n and the number of moves (elementary operations) that it took. It builds the tree from the
+// top down: it splits the tensors into two parts that have few indices in common, and each part again. A part of at most plan.pieceSize
+// tensors is merged one tensor after the other; that is improved later. After the context has ended, the remaining parts are merged in any
+// sequence. Time: about O(p · log² p) for p entries in the scopes of all tensors.
 func dissect(n *network, plan dissection, rng *rand.PCG, pace *pace.Pace) (merges [][2]int, moves int64) {
 	d := &dissector{
 		network:     n,
@@ -60,8 +60,8 @@ type dissector struct {
 }
 
 // buildTree merges the tensors of a part and returns the number of the resulting table. A part of at most pieceSize tensors is merged one
-// tensor after the other, and so is any part after the pace has ended. A larger part is split into two sides; buildTree merges each side,
-// and then the tables of the two sides.
+// tensor after the other, and so is any part after the context has ended. A larger part is split into two sides; buildTree merges each
+// side, and then the tables of the two sides.
 func (d *dissector) buildTree(part []int32) int {
 	isSmall := len(part) <= max(d.plan.pieceSize, 1)
 	if isSmall || d.splitter.pace.Over(int64(len(part))) {
@@ -77,7 +77,7 @@ func (d *dissector) buildTree(part []int32) int {
 		sides[side] = append(sides[side], part[i])
 	}
 	if len(sides[0]) == 0 || len(sides[1]) == 0 {
-		sides = [2][]int32{part[:len(part)/2], part[len(part)/2:]} // the pace has ended: any split will do
+		sides = [2][]int32{part[:len(part)/2], part[len(part)/2:]} // the context has ended: any split will do
 	}
 
 	a := d.buildTree(sides[0])

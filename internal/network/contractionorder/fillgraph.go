@@ -107,7 +107,7 @@ func (g *fillGraph) connectTensors(h Hypergraph) {
 
 // countFill sets fillCount[v] to the number of pairs of neighbours of v that are not adjacent, for every vertex v. This is the number of
 // all pairs of neighbours, less the number of triangles with v: each triangle is a pair of neighbours that is adjacent. It finds the
-// triangles from their edges, not from pairs of neighbours, so that a vertex of degree 10^5 does not cost 10^10. If the pace ends, the
+// triangles from their edges, not from pairs of neighbours, so that a vertex of degree 10^5 does not cost 10^10. If the context ends, the
 // counts are wrong, and nobody reads them.
 func (g *fillGraph) countFill() {
 	g.fillCount = make([]int64, len(g.neighbours))
@@ -179,7 +179,7 @@ func (g *fillGraph) markTouched(v int32) {
 func (g *fillGraph) eliminate(v int32) {
 	neighbours := g.neighbours[v]
 	g.neighbours[v] = nil
-	g.round++
+	g.round++ // markTouched lists a vertex once in each round
 	g.touched = g.touched[:0]
 
 	// Remove v from the neighbours of each of its neighbours a.
@@ -202,7 +202,7 @@ func (g *fillGraph) eliminate(v int32) {
 	switch {
 	case g.fillCount == nil:
 		g.connectAll(neighbours)
-	case g.fillCount[v] > 0: // some pair of neighbours is not adjacent
+	case g.fillCount[v] > 0: // some pair of neighbours is not adjacent; else there is nothing to connect
 		g.addMissing(neighbours)
 	}
 }

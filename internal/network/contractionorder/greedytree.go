@@ -26,7 +26,7 @@ type greedyRule struct {
 // queue.
 func greedyTree(n *network, rule greedyRule, rng *rand.PCG) *pool {
 	g := &greedyRun{pool: newPool(n), rule: rule, rng: rng}
-	tables := 2 * len(n.edges)
+	tables := 2 * len(n.edges) // the tensors, and at most as many results of merges
 	g.commonSize = make([]log2Fixed, tables)
 	g.closedSize = make([]log2Fixed, tables)
 	g.stamp = make([]int32, tables)
@@ -81,9 +81,11 @@ func (g *greedyRun) queuePairs(table, firstPartner int32) {
 	g.movesSpent += int64(100 * len(g.neighbours)) // 100 elementary operations for each pair, most of them for the queue
 }
 
-// listNeighbours sets neighbours to the tables that share an index with a table and have a number of firstPartner or more. It looks only at
-// the first maxPerIndex tables of each index. By neighbour, commonSize becomes the sum of the log2 dimensions of the common indices, and
-// closedSize that of the common indices that no third table has: a merge sums these out. stamp marks the neighbours that are listed.
+// listNeighbours sets neighbours to the tables that share an index with a table and have a number of firstPartner or more. It looks only
+// at the first maxPerIndex tables of each index. For every neighbour it sets two sums of log2 dimensions: commonSize is over the indices
+// that the neighbour shares with the table, closedSize is over those of them that no third table has, so that a merge sums them out. stamp
+// of a neighbour becomes table+1, since 0 means that it was never listed. It tells whether the neighbour is in the list already, so
+// listNeighbours must be called only once for each table.
 func (g *greedyRun) listNeighbours(table, firstPartner int32) {
 	g.neighbours = g.neighbours[:0]
 	for _, v := range g.scope[table] {

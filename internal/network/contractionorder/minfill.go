@@ -137,7 +137,7 @@ func (g *fillGraph) eliminateAll(
 
 		isEliminated[k.vertex] = true
 		order = append(order, int(k.vertex))
-		g.eliminate(k.vertex) // and set touched to the vertices whose weight or fill count may have changed
+		g.eliminate(k.vertex) // it sets g.touched to the vertices whose weight or fill count may have changed
 		for _, a := range g.touched {
 			if !isEliminated[a] {
 				q.push(g.key(a, rule, seed))
@@ -159,8 +159,8 @@ func (g *fillGraph) lastPenalty(v int32) int64 {
 	return 0
 }
 
-// remainingOrder returns the vertices of dimension above 1 that are not eliminated, by weight, then by number. Vertices of isLast come
-// after all others.
+// remainingOrder returns the vertices of dimension above 1 that are not eliminated, by weight, then by number. Vertices that isLast marks
+// come after all others: only they have a lastPenalty above 0.
 func (g *fillGraph) remainingOrder(h Hypergraph, isEliminated []bool) []int {
 	var remaining []int
 	for v, d := range h.Dims {
@@ -174,9 +174,9 @@ func (g *fillGraph) remainingOrder(h Hypergraph, isEliminated []bool) []int {
 	return remaining
 }
 
-// key returns the present priority of vertex v by a greedy rule. Keys are compared by their four parts in sequence: two criteria, a number
-// that breaks ties, and the vertex. The smallest key is eliminated first. The fill count of v is the number of edges that its elimination
-// adds; weight is log2 of the size of the table over v and its neighbours.
+// key returns the present priority of vertex v by a greedy rule. Keys are compared by three parts in sequence: two criteria, and a number
+// that breaks ties, which no two vertices share. The fourth part is the vertex. The vertex of the smallest key is eliminated first. The
+// fill count of v is the number of edges that its elimination adds; weight is log2 of the size of the table over v and its neighbours.
 func (g *fillGraph) key(v int32, rule rule, seed uint64) key {
 	switch rule {
 	case byWeight:

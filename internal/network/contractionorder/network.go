@@ -42,11 +42,12 @@ func newNetwork(dims []int, edges [][]int, isExcluded func(v int) bool) *network
 			included = append(included, v)
 		}
 	}
+	// By dimension, since numberIndices starts a new word of the bit sets with each dimension.
 	slices.SortStableFunc(included, func(a, b int) int { return cmp.Compare(dims[a], dims[b]) })
 
 	n := &network{}
 	number := n.numberIndices(dims, included)
-	n.words = len(n.log2Dim)
+	n.words = len(n.log2Dim)              // numberIndices has made log2Dim, with one element per word
 	n.edges = make([][]int32, len(edges)) // by tensor: the numbers of its indices
 	for i, edge := range edges {
 		for _, v := range edge {

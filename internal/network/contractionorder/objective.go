@@ -61,8 +61,8 @@ func (w *workingTree) log2TotalPrice(o *objective) log2Fixed {
 		highest = max(highest, o.log2Price(w.unionSize[v], w.size[v]))
 	}
 
-	base := max(highest-900*oneBit, 0) // in bits; 2^900 leaves room in float64 for the sum of all merges
-	return base + log2Float(max(w.totalPrice(o, base), 1))
+	base := max(highest-900*oneBit, 0)                     // in bits; 2^900 leaves room in float64 for the sum of all merges
+	return base + log2Float(max(w.totalPrice(o, base), 1)) // 1 in place of the price 0 of a tree without merges
 }
 
 // log2Largest returns log2 of the entries of the largest result of a merge. Nodes from leafCount on are merges.

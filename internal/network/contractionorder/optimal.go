@@ -82,13 +82,14 @@ func (d *optimal) solve(o *objective) (total float64, base log2Fixed) {
 
 // sumOverSubsets turns sizes by pattern into sizes by subset of the tables. The pattern of an index is the exact set of tables that have
 // it. For a subset m, unionSize becomes H(m), log2 of the size of the indices that some table of m has, and closedSize becomes I(m), that
-// of the indices that only tables of m have. I(m) is the sum over all patterns inside m. H(m) is the sum over all patterns that are not
-// inside the complement of m.
+// of the indices that only tables of m have. An open index, one that tables outside the optimal tree have, too, counts in H but not in I:
+// addIndex left it out of closedSize. I(m) is the sum over all patterns inside m. H(m) is the sum over all patterns that are not inside
+// the complement of m.
 func (d *optimal) sumOverSubsets() {
-	// Sum over the patterns inside each m, at first for unionSize, too. closedSize has no sizes of indices that tables outside have.
+	// Sum over the patterns inside each m. For unionSize this is only a first step. closedSize leaves out open indices from the start.
 	subsets := len(d.unionSize)
 	for bit := 1; bit < subsets; bit <<= 1 {
-		// After this round the entry of m is the sum over m and over m without any of its bits up to this one.
+		// After this round the entry of m is the sum over all patterns that m becomes by clearing some or none of its bits up to this one.
 		for m := range subsets {
 			if m&bit != 0 {
 				d.unionSize[m] += d.unionSize[m^bit]
@@ -110,9 +111,10 @@ func (d *optimal) sumOverSubsets() {
 //
 //	cost(m) = min_{a ∪ b = m} cost(a) + cost(b) + p · (2·2^(H(m) − I(a) − I(b)) + (write − 1)·2^(H(m) − I(m)))
 //
-// H(m) is log2 of the size of the indices that some table of m has, and I(m) that of the indices that only tables of m have. p is the
-// penalty of a result over the limit. Costs are relative to 2^base. Subsets are bit masks. Since a and b may be exchanged, a always has the
-// lowest table of m, and the loop runs over the proper subsets of the other tables, which are added to it.
+// H(m) is log2 of the size of the indices that some table of m has, and I(m) that of the indices that only tables of m have. write is the
+// cost to write an entry of a result and read it back, in flops, and p the penalty of a result over the limit. Costs are relative to
+// 2^base. Subsets are bit masks. Since a and b may be exchanged, a always has the lowest table of m, and the loop runs over the proper
+// subsets of the other tables, which are added to it.
 func (d *optimal) findSplit(o *objective, subset int, base log2Fixed) {
 	resultSize := d.unionSize[subset] - d.closedSize[subset] // H(m) − I(m)
 	penalty := o.penalty(resultSize)
@@ -136,7 +138,8 @@ func (d *optimal) findSplit(o *objective, subset int, base log2Fixed) {
 		}
 	}
 
-	d.movesSpent += int64(1) << bits.OnesCount(uint(subset)) // 2 elementary operations for each of the 2^(k−1) splits, k tables
+	// log2Write is log2(write − 1).
 	d.cost[subset] = lowestPrice + float64(penalty*pow2(resultSize+o.log2Write-base))
+	d.movesSpent += int64(1) << bits.OnesCount(uint(subset)) // 2 elementary operations for each of the 2^(k−1) splits, k tables
 	d.firstPart[subset] = uint16(firstPart)
 }

@@ -46,7 +46,7 @@ type bisection struct {
 
 // split divides the vertices of g into two sides, so that few nets have vertices on both sides, and returns the side of every vertex, 0 or
 // 1. It joins vertices to groups, splits the smaller hypergraph of the groups in the same way, and refines that split with the vertices.
-// If there are two vertices or more, either side has some, unless the pace has ended; then all may be on side 0.
+// If there are two vertices or more, either side has some, unless the context has ended; then all may be on side 0.
 func (b *bisection) split(g *hypergraph) []uint8 {
 	if len(g.weight) <= maxDirect {
 		return b.splitDirectly(g)
@@ -117,7 +117,7 @@ func bestRated(vertices []int32, rating []log2Fixed, weight []int64, maxWeight i
 
 // rateNeighbours appends to neighbours the vertices that share a net with v and have no group yet, and adds up their ratings in rating.
 // The rating of a vertex is a sum over the nets that it shares with v: cost/(k − 1) + 1, where k is the number of vertices of the net. It
-// skips nets of more than maxRatedNet vertices, and all nets after the pace has ended. rating must be 0 at first.
+// skips nets of more than maxRatedNet vertices, and all nets after the context has ended. rating must be 0 at first.
 func (b *bisection) rateNeighbours(g *hypergraph, v int32, group []int32, rating []log2Fixed, neighbours []int32) []int32 {
 	for _, net := range g.netsOf[v] {
 		vertices := g.nets[net]
@@ -140,7 +140,7 @@ func (b *bisection) rateNeighbours(g *hypergraph, v int32, group []int32, rating
 }
 
 // contractNets adds to coarser the nets of g, in which each vertex is replaced by its group, and repeated groups are removed. It drops a
-// net whose vertices are all in one group, since no split of the groups cuts it. If the pace has ended, the remaining nets are dropped,
+// net whose vertices are all in one group, since no split of the groups cuts it. If the context has ended, the remaining nets are dropped,
 // too: any split will do then.
 func (b *bisection) contractNets(g, coarser *hypergraph, group []int32) {
 	for net, vertices := range g.nets {
@@ -183,7 +183,7 @@ func (b *bisection) permutation(n int) []int32 {
 
 // splitDirectly returns the cheapest of directTries splits, as the side of every vertex, 0 or 1. For each split it begins with all vertices
 // on side 1. It moves vertices to side 0, first a random one, then always the one that adds least to the cost of the cut nets, and refines
-// the split. After the pace has ended it makes one split only.
+// the split. After the context has ended it makes one split only.
 func (b *bisection) splitDirectly(g *hypergraph) []uint8 {
 	var best []uint8
 	lowestCut := log2Fixed(0)

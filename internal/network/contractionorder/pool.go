@@ -127,7 +127,7 @@ func (p *pool) liveTables() []int32 {
 func (p *pool) mergeRemaining() [][2]int {
 	remaining := p.liveTables()
 	slices.SortStableFunc(remaining,
-		func(a, b int32) int { return int(min(max(p.size[a]-p.size[b], -1), 1)) })
+		func(a, b int32) int { return int(min(max(p.size[a]-p.size[b], -1), 1)) }) // the sign of the difference
 	for len(remaining) > 1 {
 		remaining[1] = p.merge(remaining[0], remaining[1]) // it appends to p.merges
 		remaining = remaining[1:]

@@ -173,8 +173,8 @@ func (r *reconfigurer) enterIndices(v int32) {
 // could not be improved and nothing near has changed since. So the piece's nodes and the nearest ancestors are no longer clean.
 func (r *reconfigurer) rebuildPiece(v int32) {
 	tree := r.tree
-	slices.Sort(r.merges[1:]) // v stays the first
-	r.freeNodes = r.merges[1:]
+	slices.Sort(r.merges[1:])         // v stays the first
+	r.freeNodes = r.merges[1:]        // buildMerge takes the nodes of further merges from this list
 	allTables := 1<<len(r.border) - 1 // the bit mask of the whole border
 	r.buildMerge(v, allTables)
 

@@ -28,7 +28,8 @@ func reduce(n *network) *pool {
 		}
 		if partner := p.reductionPartner(t); partner != none {
 			product := p.merge(partner, t)
-			queue = append(append(queue, product), p.neighbours(product)...) // the product and its neighbours may have partners now
+			// The product and its neighbours may have partners now. A table may be in the queue several times.
+			queue = append(append(queue, product), p.neighbours(product)...)
 		}
 	}
 	return p

@@ -86,7 +86,7 @@ func (f *refinement) queueMove(v int32) {
 func (f *refinement) flip(v int32) {
 	oldSide := f.side[v]
 	newSide := 1 - oldSide
-	f.cut -= f.gain[v]
+	f.cut -= f.gain[v] // a gain is what the flip saves
 	f.side[v] = newSide
 	f.weight[oldSide] -= f.hypergraph.weight[v]
 	f.weight[newSide] += f.hypergraph.weight[v]
@@ -188,7 +188,7 @@ func (f *refinement) popQueued() int32 {
 
 // improve makes one pass. It flips every vertex to the other side at most once, the largest gain first, even if the split gets worse for a
 // while; the gain of a vertex is the cost of the cut that its flip saves. Then it undoes the flips after the best split. improve reports
-// whether the split is better than before. After the pace has ended it returns false.
+// whether the split is better than before. After the context has ended it returns false.
 func (f *refinement) improve() bool {
 	f.queue = f.queue[:0]
 	for v := range f.gain {
@@ -203,8 +203,8 @@ func (f *refinement) improve() bool {
 	for len(f.queue) > 0 && f.pace.Err() == nil {
 		entry := f.queue.pop()
 		v := entry.a
-		isOutdated := -entry.score != f.gain[v] // the queue has a newer entry of v
-		if f.hasMoved[v] || isOutdated || !f.mayMove(v) {
+		isOutdated := -entry.score != f.gain[v]           // the queue has a newer entry of v
+		if f.hasMoved[v] || isOutdated || !f.mayMove(v) { // mayMove: the flip makes no side too heavy, and leaves none empty
 			continue
 		}
 

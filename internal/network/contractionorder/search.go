@@ -156,7 +156,8 @@ func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
 	s.network.ctx = ctx
 	s.movesSpent = s.reduced.movesSpent
 	s.objective = objective{
-		log2Write: log2Float(o.WriteCost - 1), // the flops, 2 |U| − |S|, need |S| less for a write
+		// The price of a merge is 2 |U| − |S| flops and WriteCost · |S| for the write: 2 |U| + (WriteCost − 1) |S|.
+		log2Write: log2Float(o.WriteCost - 1),
 		limit:     s.tableLimit(),
 		steepness: oneBit / 2, // a table 4 times as large as the limit doubles the price of its merge
 	}
@@ -177,15 +178,15 @@ func (s *search) tableLimit() log2Fixed {
 	return log2Float(max(freeEntries, 1)) - oneBit // one bit less: half of the free entries for each of the two tables
 }
 
-// beginWithMinFill makes the tree of the min-fill order the first and the best tree of the search, after its pieces were replaced by
-// optimal trees. It returns the plan of the tree, which may be over the memory budget.
+// beginWithMinFill makes the tree of the min-fill order the first and the best tree of the search. Before that, parts of the tree with up
+// to pieceTables tables are replaced by optimal trees. It returns the plan of the tree, which may be over the memory budget.
 func (s *search) beginWithMinFill() (Plan, error) {
 	order, err := s.network.minFillOrder(s.ctx)
 	if err != nil {
 		return Plan{}, err
 	}
 	tree := newWorkingTree(s.network, eliminateInOrder(s.network, order).mergeRemaining())
-	newReconfigurer(tree, s.objective, pieceTables).run(s.worthOfTree(tree))
+	newReconfigurer(tree, s.objective, pieceTables).run(s.worthOfTree(tree)) // no more work than it could save
 	s.firstTree = &slicedTree{wholeNetwork: s.network, tree: tree}
 	s.best = s.firstTree.copyWithoutMoves()
 	s.price = s.score(s.best)
@@ -217,7 +218,8 @@ func (s *search) minFillOnly() (Plan, error) {
 
 // fitIntoMemory returns the plan of the best tree, sliced until it fits the memory. Slices may be needed although each table is below the
 // limit, since several tables are held at once. A tree that was sliced here is improved once more. If no index is left to slice, the plan
-// that is returned does not fit. A share of the moves that the price is worth is the limit of the improvements after each index.
+// that is returned does not fit. After each index that is sliced the tree is improved. The limit of the moves (elementary operations) for
+// that is 1/finishShare of the moves that the whole price of the tree is worth.
 func (s *search) fitIntoMemory() (Plan, error) {
 	moves := max(s.worthInMoves(s.price)/finishShare, 1)
 	s.best.tree.movesSpent = 0 // so that only new moves are added to s.movesSpent below
@@ -277,10 +279,11 @@ func (s *search) improveFitting(plan Plan, moves int64) Plan {
 	return plan
 }
 
-// minFillOrder returns the min-fill order of the network, in indices of the hypergraph from which it was made: indexOf[v] is the index of
-// number v. Numbers without an index have dimension 1, and so are in no order.
+// minFillOrder returns the min-fill order of the network, in indices of the hypergraph from which it was made. The network has its own
+// numbers for the indices: number v is that of the index indexOf[v]. Numbers that no index has get dimension 1, and so are in no order.
+// The numbers v of one word v/64 have the same dimension, wordDim of the word.
 func (n *network) minFillOrder(ctx context.Context) ([]int, error) {
-	h := Hypergraph{Dims: make([]int, len(n.indexOf)), Edges: make([][]int, len(n.edges))} // of numbers
+	h := Hypergraph{Dims: make([]int, len(n.indexOf)), Edges: make([][]int, len(n.edges))} // its indices are numbers
 	for v := range h.Dims {
 		h.Dims[v] = 1
 	}

@@ -115,7 +115,7 @@ func (w *walker) walk(h Hypergraph) error {
 	for id, edge := range h.Edges {
 		begin := len(scopes)
 		for _, v := range edge {
-			if w.position[v] >= 0 {
+			if w.position[v] >= 0 { // else it has dimension 1
 				scopes = append(scopes, w.position[v])
 			}
 		}
@@ -268,7 +268,7 @@ func (w *walker) takeBucket(position int) []node {
 
 // yieldStep calls yield for the step that multiplies the tables of inputs and sums the first sumCount indices of their union. scope is the
 // union of their scopes, as ascending positions in the order. It returns the output of the step, which has the remaining positions as its
-// scope. goesOn is false if the walk ends.
+// scope. goesOn is false if yield returned false, so that the walk ends.
 func (w *walker) yieldStep(inputs []node, scope []int32, sumCount int) (output node, goesOn bool) {
 	output = node{id: int32(w.nextTable), scope: scope[sumCount:]}
 	w.nextTable++
@@ -308,7 +308,7 @@ func (w *walker) stepMemory(length int) (*Step, []int) {
 // eliminateFrom yields the steps that sum out the index at a position of the order. tables are all tables that have it. The last step also
 // sums out the indices at following positions if only these tables have them (countSummed). A plain walk multiplies all tables in one
 // step, and sums out one index. Otherwise tables of the same scope, and pairs with a small product, are multiplied before the last step.
-// Its output goes into the bucket of a later position. goesOn is false if the walk ends.
+// Its output goes into the bucket of a later position. goesOn is false if the context has ended or yield returned false.
 func (w *walker) eliminateFrom(position int, tables []node) (goesOn bool) {
 	ok := true
 	if !w.isPlain {
@@ -327,7 +327,7 @@ func (w *walker) eliminateFrom(position int, tables []node) (goesOn bool) {
 		w.scope, w.unionBuffer = w.unionBuffer, w.scope
 	}
 
-	scope := w.scopes.Copy(w.scope)
+	scope := w.scopes.Copy(w.scope) // the scope of the output is a part of it, and w.scope is overwritten
 
 	sumCount := 1
 	if !w.isPlain {
@@ -360,8 +360,8 @@ func (w *walker) countSummed(position int, scope []int32) int {
 }
 
 // mergeEqual multiplies the tables of each scope with each other, by steps of at most MaxOperands tables that sum no index. It returns the
-// products, and the tables whose scope no other table has, all sorted by size. It reuses the memory of tables. goesOn is false if the walk
-// ends.
+// products, and the tables whose scope no other table has, all sorted by size. It reuses the memory of tables. goesOn is false if yield
+// returned false.
 func (w *walker) mergeEqual(tables []node) (merged []node, goesOn bool) {
 	slices.SortStableFunc(tables, bySize) // tables of the same scope are neighbours then
 	merged = tables[:0]
@@ -391,7 +391,8 @@ func (w *walker) mergeEqual(tables []node) (merged []node, goesOn bool) {
 // mergeSmall multiplies pairs of tables of a bucket (the tables with the index that is summed next) and returns the remaining tables.
 // tables and the result are sorted by size. fullSize is the number of entries of a table over the indices of all of them. For each table,
 // the smallest first, it finds the partner with the smallest product. It multiplies the pair if the product is small against the full
-// table, or if there are more tables than one step takes; then it begins again with the smallest table. goesOn is false if the walk ends.
+// table, or if there are more tables than one step takes; then it begins again with the smallest table. goesOn is false if the context has
+// ended or yield returned false.
 func (w *walker) mergeSmall(tables []node, fullSize float64) (remaining []node, goesOn bool) {
 	for i := 0; len(tables) > 2 && i < len(tables); {
 		partner, productSize, ok := w.findPartner(tables, i)
@@ -424,7 +425,7 @@ func (w *walker) mergeSmall(tables []node, fullSize float64) (remaining []node, 
 }
 
 // findPartner returns the table whose product with table i has the fewest entries, and their number. partner is −1 if no product has a size
-// below infinity. ok is false if the walk ends.
+// below infinity. ok is false if the context has ended.
 func (w *walker) findPartner(tables []node, i int) (partner int, productSize float64, ok bool) {
 	partner, productSize = -1, math.Inf(1)
 	scope := tables[i].scope

@@ -55,7 +55,7 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 	}
 	for k := range t.Merges {
 		result := t.Leaves + k
-		c.Width = max(c.Width, s.unionCount[k]-1)
+		c.Width = max(c.Width, s.unionCount[k]-1) // as of treewidth: one less than the indices of a merge
 		c.Log2Table = max(c.Log2Table, s.log2Size(result))
 		// A product for each entry of the union. Each entry of the result is a sum of products: one addition less than it has products.
 		c.SliceFlops = finite(c.SliceFlops + finite(s.unionSize[k]+(s.unionSize[k]-s.size[result])))
@@ -205,10 +205,10 @@ func dimsOfSlice(h Hypergraph, sliced []int) ([]int, error) {
 	return dims, nil
 }
 
-// measureLeaf sets the scope and the sizes of leaf i, a tensor with the indices edge. An index that only this tensor has (tableCount is 1)
-// is summed before the merge and is not in the scope; presumFlops is the number of additions for that. s.dims has the dimensions, but 0
-// for sliced indices, which have one value in each slice. The merge needs a copy of the tensor if an index is sliced or summed beforehand;
-// copySize is the size of the copy.
+// measureLeaf sets the scope and the sizes of leaf i, a tensor with the indices edge: tensorSize is that of the whole tensor, size that of
+// its table in one slice. An index that only this tensor has (tableCount is 1) is summed before the merge and is not in the scope;
+// presumFlops is the number of additions for that. s.dims has the dimensions, but 0 for sliced indices, which have one value in each
+// slice. The merge needs a copy of the tensor if an index is sliced or summed beforehand; copySize is the size of the copy.
 func (s *scopes) measureLeaf(h Hypergraph, i int, edge, tableCount []int) {
 	s.tensorSize[i] = 1
 	sliceSize := 1.0 // entries of the tensor in one slice
@@ -217,7 +217,7 @@ func (s *scopes) measureLeaf(h Hypergraph, i int, edge, tableCount []int) {
 	for _, v := range edge {
 		s.tensorSize[i] = finite(s.tensorSize[i] * float64(h.Dims[v]))
 		switch {
-		case s.dims[v] == 0:
+		case s.dims[v] == 0: // a sliced index
 			isSliced = isSliced || h.Dims[v] > 1
 		case s.dims[v] == 1: // in no scope
 		case tableCount[v] > 1:
@@ -245,7 +245,7 @@ func (s *scopes) measureMerge(t Tree, k int, tableCount []int) {
 	s.unionSize[k] = s.sizeOf(union)
 	s.unionCount[k] = len(union)
 
-	resultScope := union[:0]
+	resultScope := union[:0] // in the memory of union, which is read ahead of it
 	for _, v := range union {
 		if tableCount[v] > 1 { // a table outside this merge has v
 			resultScope = append(resultScope, v)

@@ -119,7 +119,7 @@ func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expressio
 func (l *layout) addTableTo(e *sumproduct.Expression, t *rawTable, makeData func(int) []float64) {
 	data := copyLiving(l, t, t.data, makeData)
 	exp := livingExponents(l, t)
-	mayBeScaled := exp == nil && !l.isWide && !wouldLoseDigits(data)
+	mayBeScaled := exp == nil && !l.isWide && !wouldLoseDigits(data) // a wide layout keeps every entry as it is
 	if mayBeScaled {
 		e.Scale = e.Scale.Mul(floats.Normalise(data)) // it divides data and returns the power of two
 	}

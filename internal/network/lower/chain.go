@@ -80,9 +80,9 @@ type countState struct {
 // over (counter, term). A counter is a hidden index whose values are the states of the chain between two legs. If s has several terms, it
 // adds a matrix (term, leg) for every leg with vectors, too; a single term's vectors are multiplied into the tables of the legs.
 //
-// S is the list of the tensor's entries by count vector, the number of legs at each level. Its entries are spread over the chain as factors
-// near 1, so that S may span any range. If float64 does not hold all factors, addChain sets l.unfit; if S is 0, it sets l.isZero and adds
-// no table.
+// The tensor maps every value of a leg to a level, and its entry depends only on the count vector, the number of legs at each level. S is
+// the list of the entries by count vector. They are spread over the chain as factors near 1, so that S may span any range. If float64 does
+// not hold all factors, addChain sets l.unfit; if S is 0, it sets l.isZero and adds no table.
 func (l *layout) addChain(s *symmetricSum) error {
 	layers, start, err := s.deriveStates()
 	if err != nil {
@@ -103,7 +103,7 @@ func (l *layout) addChain(s *symmetricSum) error {
 		l.isZero = true
 		return nil
 	}
-	l.scale = l.scale.Mul(start.gain)
+	l.scale = l.scale.Mul(start.gain) // the entries of the chain are those of S, divided by this gain
 
 	// The tables of the legs, and the last one.
 	for k, leg := range s.legs {
@@ -205,7 +205,7 @@ func (l *layout) chainStep(s *symmetricSum, k int, layer []state, afterCount int
 }
 
 // multiplyOrUnfit returns a · b for a and b that are not 0. If the product is infinite, or so small that it would lose digits, it marks
-// the layout as unfit and returns ±tiny in place of the product, so that no new zero arises.
+// the layout as unfit and returns ±tiny (2^−1000) in place of the product, so that no new zero arises.
 func (l *layout) multiplyOrUnfit(a, b float64) float64 {
 	product := a * b
 	maxExponent, minExponent, _ := floats.Extent([]float64{a, b})
@@ -324,8 +324,9 @@ func reachableCounts(levels countspace.Levels, strides []int, boxSize int) [][]i
 	return counts
 }
 
-// finalState returns the state of count vector c after the last leg, and its gain: the largest absolute value of the terms α·S at c. The
-// state has these values divided by the gain. The gain is 0 if all terms are 0 at c.
+// finalState returns the state of count vector c after the last leg, and its gain: the value of the terms α·S at c whose absolute value is
+// the largest. A count vector tells how many legs are at each level; here it is written as one number. The state has these values divided
+// by the gain. The gain is 0 if all terms are 0 at c.
 func (s *symmetricSum) finalState(c int) (final state, gain scaled.Number) {
 	values := make([]scaled.Number, len(s.terms))
 	for i, t := range s.terms {

@@ -142,8 +142,8 @@ func newEmptyLayout(ctx context.Context, net *btn.Network, f form) *layout {
 // tableWork is the cost of a table in addition to that of its entries. The unit is an operation on an entry.
 const tableWork = 16
 
-// addTensor adds the raw tables of t, which is core or link number position: a dense tensor is a table, a CP tensor a star or a chain, a
-// symmetric one a chain. kind is "core" or "link".
+// addTensor adds the raw tables of t, which is core or link number position: a dense tensor is a table, a CP tensor a star (tables over
+// its legs that share a hidden index, the term) or a chain, a symmetric one a chain. kind is "core" or "link".
 func (l *layout) addTensor(kind string, position int, legs []int, t tensor.Tensor) error {
 	if l.pace.Over(int64(tableWork + len(legs))) {
 		return l.pace.Err()
@@ -197,7 +197,7 @@ func (l *layout) addStar(legs []int, t *tensor.CP) {
 	for k, leg := range legs {
 		vectors := t.Vectors[k]
 		if isIdentity := vectors == nil; isIdentity {
-			l.parent[l.root(leg)] = l.root(hidden)
+			l.parent[l.root(leg)] = l.root(hidden) // leg and hidden are one index now
 			continue
 		}
 		l.addTable([]int{hidden, leg}, rawTable{
@@ -205,7 +205,7 @@ func (l *layout) addStar(legs []int, t *tensor.CP) {
 			data:     vectors,
 			isMatrix: true,
 		})
-		l.hasMatrices = true
+		l.hasMatrices = true // absorbMatrices may apply them to other tables
 	}
 }
 

@@ -39,8 +39,8 @@ func Numbers(net *btn.Network) []btn.CoreNumbers {
 }
 
 // coreNumbers returns the parameters of one core and their groups: for each term of the core, the sizes of groups of consecutive
-// parameters, in each of which the core is linear. variableOf has the variable of every leg. fits is false if a value of a symmetric tensor
-// is beyond float64.
+// parameters, in each of which the core is linear. In CP form, for example, the weights are one group, and the vectors on each leg are
+// another. variableOf has the variable of every leg. fits is false if a value of a symmetric tensor is beyond float64.
 func coreNumbers(core btn.Core, variableOf []int) (n btn.CoreNumbers, fits bool) {
 	switch t := core.T.(type) {
 	case *tensor.Dense:

@@ -78,9 +78,11 @@ func parameterCount(t *tensor.SymmetryRankOne) int {
 	return count
 }
 
-// BuildParameters returns net as a parametric expression: one that tells which parameter of the model each entry of a table is. Symmetric
-// tensors are plain chains of counters (their tables have the parameters as they are), tables may have exponents (see Table.Exp), and no
-// table is normalised. The numbering of the indices depends on forms and shapes only; evidence changes their dimensions.
+// BuildParameters returns net as a parametric expression: one that tells which parameter of the model each entry of a table is. A
+// symmetric tensor becomes a chain of tables along its legs, whose states count how many legs so far are at each level (a value of a leg
+// has a level, and the tensor depends only on these counts); the last tables have the parameters as they are. Tables may have exponents
+// (see Table.Exp), and no table is normalised. The numbering of the indices depends on forms and shapes only; evidence changes their
+// dimensions.
 //
 // Errors: that of Network.Validate; fault.Unsupported for a network with maps or with its variables as cores; ErrOverBudget for symmetric
 // tensors with too many counters; that of the context. Cost: one pass over the tensors.
@@ -291,7 +293,7 @@ func (p *Parametric) WithoutExponents() (e *sumproduct.Expression, dividedBy []i
 			if x == 0 {
 				continue
 			}
-			if table.Exp[k]-maxExponent < floats.Lowest {
+			if table.Exp[k]-maxExponent < floats.Lowest { // float64 would lose digits of the entry
 				plain.Unfit = "values of a symmetric factor are further apart than float64 holds"
 				continue // the entry becomes 0
 			}

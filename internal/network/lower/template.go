@@ -35,12 +35,12 @@ type Weights struct {
 	Values []int
 }
 
-// NewTemplate returns the template of a network without evidence: its tables without those that have nothing but the weights of a
-// variable, which evidence changes. ok is false if Z is 0 by the zeros of net, if float64 does not hold all entries (see
-// Expression.Unfit), if net is invalid, or if the context has ended. Cost as of Build.
+// NewTemplate returns the template of a network without evidence: its tables, but for the tables of nothing but the weights of a variable,
+// which evidence changes. ok is false if Z is 0 by the zeros of net, if float64 does not hold all entries (see Expression.Unfit), if net
+// is invalid, or if the context has ended. Cost as of Build.
 func NewTemplate(ctx context.Context, net *btn.Network) (t *Template, ok bool) {
 	bare := *net
-	bare.Scale = scaled.One // evidence changes the network's scale
+	bare.Scale = scaled.One // evidence changes the network's scale, so that the template has none of it
 	l, err := newLayout(ctx, &bare, form{})
 	if err != nil || l.isZero || l.unfit != "" {
 		return nil, false
@@ -51,7 +51,7 @@ func NewTemplate(ctx context.Context, net *btn.Network) (t *Template, ok bool) {
 
 	var slab arena.Slab[float64]
 	for t, table := range l.tables {
-		if table.isAbsorbed || hasOnlyWeights[t] {
+		if table.isAbsorbed || hasOnlyWeights[t] { // an absorbed table is applied to another one
 			continue
 		}
 		data := copyLiving(l, table, table.data, slab.Make)
@@ -64,8 +64,9 @@ func NewTemplate(ctx context.Context, net *btn.Network) (t *Template, ok bool) {
 	return template, true
 }
 
-// variableWeights returns for every variable where its weights are: its link and the weights in net, and its index in the expression.
-// Values lists which of its values are left; nil means all.
+// variableWeights returns, for every variable, the number of its link, the weights that the link has in net, which has no evidence, and
+// the variable's index in the expression. One index may stand for several nodes; root returns the one of them under which indexOf lists
+// it. Values lists the values that zeros of the network leave; nil means all.
 func (l *layout) variableWeights(net *btn.Network) []Weights {
 	var weights []Weights
 	for _, variable := range net.Variables {

@@ -55,8 +55,8 @@ type coreChains struct {
 	legRank []int             // by leg of the network: a chain reads legs of lower rank first
 }
 
-// legRanks returns for every leg the position of its variable in an elimination order of star, an expression of net, or 0 if the variable
-// has no index there. A chain reads legs of lower rank first, so that its states are summed out in the same sequence.
+// legRanks returns for every leg the position of its variable in an elimination order of star, the expression that Build makes of net, or
+// 0 if the variable has no index there. A chain reads legs of lower rank first, so that its states are summed out in the same sequence.
 func legRanks(net *btn.Network, star *sumproduct.Expression, order []int) []int {
 	positionInOrder := make([]int, len(star.Dims)) // by index
 	for position, i := range order {
@@ -75,9 +75,9 @@ func legRanks(net *btn.Network, star *sumproduct.Expression, order []int) []int 
 	return ranks
 }
 
-// unsignedChains returns for every core the chain without signs as which it is written, or nil for a core that is written otherwise: if it
-// needs no chain, if it is no chain, or if its effect was observed so that no term is negative. It returns nil if there is no chain. The
-// error is that of the context.
+// unsignedChains returns, for every core that is to be written as a chain without signs, that chain. The chain is nil for a core that
+// needs none, that is no chain, or whose effect was observed so that no term is negative. It returns nil if all chains are nil. The error
+// is that of the context.
 func unsignedChains(ctx context.Context, net *btn.Network) ([]*unsigned.Chain, error) {
 	weights := legWeights(net)
 	var byCore []*unsigned.Chain
@@ -185,8 +185,9 @@ func (l *layout) addUnsignedChain(core int, legs []int, t *tensor.CP) (ok bool) 
 	return true
 }
 
-// addUnsignedSteps adds the tables of the modes of chain c, over (state before, leg, state after), in the sequence of legRank. It returns
-// the node of the state after the last mode. legs has the leg of each mode of the core t.
+// addUnsignedSteps adds the tables of the modes of chain c, over (state before, leg, state after). The modes come in the sequence of
+// legRank, in which an elimination order sums out the variables of their legs. It returns the node of the state after the last mode. legs
+// has the leg of each mode of the core t.
 func (l *layout) addUnsignedSteps(c *unsigned.Chain, legs []int, t *tensor.CP) (lastNode int) {
 	modes := slices.Clone(c.Modes)
 	slices.SortStableFunc(modes, func(a, b int) int { return cmp.Compare(l.chains.legRank[legs[a]], l.chains.legRank[legs[b]]) })

@@ -10,13 +10,11 @@ import (
 )
 
 const (
-	// digitsKept bounds the cancellation of terms of both signs in a sum that was
-	// rounded: three digits of sixteen.
-	digitsKept = 0x1p-10
-	// errorKept is the error, in units of 2^-53, above which nothing more may cancel:
-	// sums of sums lose three digits each.
-	errorKept = 1 << 16
-	// harmless is the factor of cancellation that is always allowed.
+	// leastSumRatio is the smallest |Σ terms| / Σ|terms| that a rounded sum may have: 2^-10 loses three of sixteen decimal digits.
+	leastSumRatio = 0x1p-10
+	// maxError is the error, in units of 2^-53, above which nothing more may cancel: sums of sums lose three digits each.
+	maxError = 1 << 16
+	// harmless is the Σ|terms| / |Σ terms| that is always allowed, whatever the error is.
 	harmless = 1.5
 	// maxExactFactors bounds exactSum, whose cost doubles with every factor.
 	maxExactFactors = 4
@@ -65,20 +63,21 @@ type sumErrors struct {
 	condition float64 // Σ|terms| over |Σ terms| of a sum that was rounded, at most
 }
 
-// addSum records that an entry of the table is total, the sum of terms. It reports whether the entries so far have enough correct digits:
-// the bound of their errors must stay small. condition is the factor by which cancellation enlarges errors: the largest Σ|terms| / |Σ
-// terms| of the entries with rounded terms.
+// addSum records that an entry of the table is total, the sum of terms. It reports whether the entries so far have enough correct digits.
+// condition is the factor by which cancellation enlarges errors: the largest Σ|terms| / |Σ terms| of the entries with rounded terms. One
+// of two limits must hold: condition is at most harmless, so that next to nothing has cancelled, or the bound of the relative error, in
+// units of 2^-53, is at most maxError. A single entry may not lose more than three digits.
 func (s *sumErrors) addSum(terms *termSum, total float64) bool {
 	switch {
 	case !s.isSigned:
 		s.condition = 1
 	case !terms.isRounded || terms.absoluteSum == 0: // the sum is exact: condition stays
-	case math.Abs(total) < digitsKept*terms.absoluteSum: // more than three digits have cancelled
+	case math.Abs(total) < leastSumRatio*terms.absoluteSum: // more than three digits have cancelled
 		return false
 	default:
 		s.condition = max(s.condition, terms.absoluteSum/math.Abs(total))
 	}
-	return s.condition <= harmless || s.errorBound() <= errorKept
+	return s.condition <= harmless || s.errorBound() <= maxError
 }
 
 // errorBound returns a bound of the relative error of the table's entries, in units of 2^-53: the errors of the factors and the roundings

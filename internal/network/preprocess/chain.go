@@ -33,7 +33,7 @@ func decomposeChain(dims []int, t *table, positionInOrder []int) (c decompositio
 	// Before index 0 there is one state, and after the last index there is one.
 	c.kind = chainKind
 	arity := len(scope)
-	err := t.factorError(arity) // of the entries of each table of the chain
+	err := t.factorError(arity) // of the entries of each table of the chain, which has arity tables
 	states := [][]float64{data}
 	blockSize := len(data) // entries of the table over the indices after index k
 	chainSize := 0         // entries of the chain's tables
@@ -111,7 +111,8 @@ nextState:
 	return 0, false
 }
 
-// quotients returns the entries of block divided by gain. ok is false if the quotient of an entry that is not 0 is too small.
+// quotients returns the entries of block divided by gain. ok is false if the quotient of an entry that is not 0 is below tiny in absolute
+// value: then digits may be lost.
 func quotients(block []float64, gain float64) (quotient []float64, ok bool) {
 	quotient = make([]float64, len(block))
 	for k, x := range block {

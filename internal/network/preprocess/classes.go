@@ -45,9 +45,9 @@ func decomposeAllClasses(e *expression, p *pace.Pace) (hasChanged bool) {
 //	T(x, y) = Σ_c E(x, c) T'(c, y),  E(x, c) = 1 if x is in class c, else 0
 //
 // where c is a hidden index. Or the columns of y form classes in the same way, if they are fewer. ok is false if t has not two indices or
-// if there are too many classes: more than the share fewClasses of the smaller dimension. A contraction that needs no other table of x any
-// more goes on with the class alone, so that classes of one index are enough. Nothing is rounded; the error of the entries of T is divided
-// between the two matrices.
+// if there are too many classes: more than fewClasses, a ratio below 1, times the smaller dimension. Classes of one of the two indices are
+// enough: once a contraction has used all other tables of that index, it goes on with the class alone. Nothing is rounded; the error of
+// the entries of T is divided between the two matrices.
 //
 // Cost: O(entries · log d). Source: E. C. Freuder, Eliminating interchangeable values in
 // constraint satisfaction problems (1991): his interchangeable values are alike in all tables.

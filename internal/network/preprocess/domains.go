@@ -51,7 +51,7 @@ func newDomains(e *expression, p *pace.Pace) *domains {
 }
 
 // propagate removes all values that meet only zeros in some table, and then the entries of these values from the tables of their indices.
-// It begins with the tables on the agenda that have zeros; a table that was removed meanwhile is nil.
+// It begins with the tables that the agenda lists for this rule and that have zeros; a table that was removed meanwhile is nil.
 func (d *domains) propagate() {
 	zeros := &d.expression.agenda.zeros
 	for zeros.len() > 0 && !d.pace.Over(ruleWork) {
@@ -64,9 +64,10 @@ func (d *domains) propagate() {
 	d.commit()
 }
 
-// remove removes a value of an index from the domains, with a note on the trail. It queues the tables with zeros in which other values may
-// now meet only zeros. remover is the table in which the value meets only zeros, or −1 if the removal is an assumption; that table need
-// not be looked at again. The first index that loses its last value becomes emptyIndex. The pace is only counted here.
+// remove removes a value of an index from the domains, the lists of the values that are left. The trail notes the removal, so that it can
+// be undone. remove queues the tables with zeros in which other values may now meet only zeros. remover is the table in which the value
+// meets only zeros, or −1 if the removal is an assumption; that table need not be looked at again. The first index that loses its last
+// value becomes emptyIndex. The work is only counted here (pace); the loop that looks at the queue checks the context.
 func (d *domains) remove(p position, remover int) {
 	i := p.index
 	d.isAlive[i][p.value] = false
@@ -86,7 +87,7 @@ func (d *domains) remove(p position, remover int) {
 	}
 }
 
-// undo takes back all removals on the trail, and empties the queue.
+// undo takes back all removals that are not final yet, those on the trail, and empties the queue of tables to look at.
 func (d *domains) undo() {
 	for _, p := range d.trail {
 		d.isAlive[p.index][p.value] = true
@@ -116,7 +117,7 @@ func (d *domains) revise(n int) {
 		d.reviseClause(n, support.onlyZero)
 		return
 	}
-	if allSupported := d.findSupported(t, support.tuples); allSupported {
+	if allSupported := d.findSupported(t, support.tuples); allSupported { // it sets d.hasSupport, by mode and value
 		return
 	}
 	for k, i := range t.scope {
@@ -207,9 +208,9 @@ func clearedBools(b []bool, n int) []bool {
 	return b
 }
 
-// commit makes the removals on the trail final: the indices lose these values, and their tables the entries at these values. If an index
-// has no value left, the expression is 0; then commit reports that and takes the removals back. If the pace ends, the expression is of no
-// use any more.
+// commit makes the removals since the last commit or undo (the trail) final: the indices lose these values, and their tables the entries
+// at these values. If an index has no value left, the expression is 0; then commit reports that and takes the removals back. If the
+// context ends, the expression is of no use any more.
 func (d *domains) commit() {
 	switch {
 	case d.emptyIndex >= 0:
@@ -231,8 +232,8 @@ func (d *domains) reportZero() {
 	e.report.Zero = newReason(d.emptyIndex, culprit)
 }
 
-// shrinkExpression removes the values on the trail from the indices of the expression and from their tables, and empties the trail. It
-// returns in the middle of that if the pace ends.
+// shrinkExpression removes the values on the trail, those whose removal is not final yet, from the indices of the expression and from
+// their tables, and empties the trail. It returns in the middle of that if the context ends.
 func (d *domains) shrinkExpression() {
 	e := d.expression
 	var shrunk, touched []int // indices that lose values, and their tables

@@ -82,7 +82,8 @@ func (s elimination) eliminate(e *expression, i int) {
 		e.removeTable(n)
 	}
 	e.sumOut(i, parent, conditional)
-	e.addTable(&table{scope: scope, data: data, ownsData: true, source: mergeSources(tables), hasNewScope: tableCount > 1, err: rounding})
+	mayContainOthers := tableCount > 1 // what fits into the scope of a single table without i fitted into its scope before
+	e.addTable(&table{scope: scope, data: data, ownsData: true, source: mergeSources(tables), hasNewScope: mayContainOthers, err: rounding})
 }
 
 // sumOutFree sums index i out, which is in no table: its dimension is a factor of the scale, and its marginal is uniform.

@@ -97,7 +97,8 @@ func smallestContradiction(ctx context.Context, net *btn.Network, base, added, p
 	return slices.Concat(neededOfFirst, neededOfSecond), err
 }
 
-// isZero reports whether simplification shows net to be 0 after all its parts but the given ones were replaced by ones.
+// isZero reports whether simplification shows that Z of net is 0 if all its parts but the given ones are replaced by constants 1. False
+// may also mean that simplification is too weak to show it.
 func isZero(ctx context.Context, net *btn.Network, parts []part) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -114,7 +115,7 @@ func isZero(ctx context.Context, net *btn.Network, parts []part) (bool, error) {
 	if e.Scale.IsZero() {
 		return true, nil
 	}
-	r, err := Run(ctx, e, Options{NoStructure: true}) // tables are not split
+	r, err := Run(ctx, e, Options{NoStructure: true}) // NoStructure: tables are not split into smaller ones
 	return err == nil && r.Report.Zero != nil, err
 }
 

@@ -33,8 +33,8 @@ func (e *expression) addIndices(dims []int, isNeeded bool) {
 	e.origins.addIndices(dims, isNeeded)
 }
 
-// addTable adds a new table, and puts it on the agenda. noteChange may divide its entries by a power of two, and makes a table without
-// indices a part of the scale.
+// addTable adds a new table, and puts it on the agenda, which lists what the rules have to look at. noteChange may divide its entries by a
+// power of two, and makes a table without indices a part of the scale.
 func (e *expression) addTable(t *table) {
 	n := len(e.tables)
 	e.tables = append(e.tables, t)
@@ -51,7 +51,8 @@ func (e *expression) linkTable(n, i int) {
 	e.indexMasks[n] |= 1 << (i % 64)
 }
 
-// unlinkTable removes table n from the list of tables of index i, and puts the index on the agenda: it may be summed out now.
+// unlinkTable removes table n from the list of tables of index i, and puts the index on the agenda, which lists what the rules have to
+// look at: it may be summed out now.
 func (e *expression) unlinkTable(n, i int) {
 	k := slices.Index(e.tablesOf[i], n)
 	e.tablesOf[i] = slices.Delete(e.tablesOf[i], k, k+1)
@@ -67,8 +68,8 @@ func (e *expression) removeTable(n int) {
 }
 
 // noteChange must be called when the entries or the scope of table n have changed. It removes modes of one value and puts the table on the
-// agenda. It divides the table by a power of two, so that its largest entry is in [1, 2), and multiplies the scale by that power. A table
-// without indices becomes a factor of the scale.
+// agenda, which lists what the rules of simplification have to look at. It divides the table by a power of two, so that its largest entry
+// is in [1, 2), and multiplies the scale by that power. A table without indices becomes a factor of the scale.
 func (e *expression) noteChange(n int) {
 	t := e.tables[n]
 	t.cachedSupport = support{} // it is computed anew when it is needed
@@ -82,7 +83,7 @@ func (e *expression) noteChange(n int) {
 		return
 	}
 
-	// A number.
+	// The table is a number now: it moves into the scale, and errors are counted in units of 2^-53.
 	e.scale = e.scale.Mul(scaled.FromFloat(t.data[0]))
 	e.scaleErr += t.err + 1 // 1 for the rounding of the product
 	if t.data[0] == 0 && e.report.Zero == nil {
@@ -116,10 +117,10 @@ func (e *expression) replaceIndex(y, x int, f []int) {
 
 	e.origins.recordAlias(y, x, f)
 	e.tablesOf[y] = nil
-	e.dims[y] = 1
+	e.dims[y] = 1 // no table has y any more
 	e.report.Aliases++
 	for _, n := range tables {
-		e.noteChange(n)
+		e.noteChange(n) // normalises the table, and puts it on the agenda of the simplifications
 	}
 }
 

@@ -18,8 +18,8 @@ type filter struct {
 }
 
 // carryZeros carries the zeros of table n over to the tables that share two or more indices with it. An entry of such a table becomes 0 if
-// table n has only zeros for the values of the common indices at that entry. budget is the number of entries that may still be looked at;
-// it ends after a few tables, and a table that is too large for what is left of it is skipped.
+// table n has only zeros for the values of the common indices at that entry. budget is the number of entries that may still be looked at.
+// The first table that would exceed it, and all tables after that, are skipped.
 func (f *filter) carryZeros(e *expression, n int) {
 	t := e.tables[n]
 	if t == nil || t.isFull(e.dims) {
@@ -30,7 +30,7 @@ func (f *filter) carryZeros(e *expression, n int) {
 		neighbour := e.tables[u]
 		nonzeros := len(t.support(e.dims).tuples) / len(t.scope) // tuples has len(t.scope) values for each entry that is not 0
 		f.budget -= nonzeros + len(neighbour.data)
-		if f.budget < 0 {
+		if f.budget < 0 { // and stays below 0
 			continue
 		}
 		if removed := neighbour.zeroUnsupported(e.dims, t); removed > 0 {

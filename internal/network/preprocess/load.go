@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// load returns original as an expression under reduction, with all its tables and indices on the agenda. It shares the entries of the
-// tables with original. Errors are those of Run.
+// load returns original in the form that the rules of simplification change, with all its tables and indices on the agenda, the queues of
+// what the rules have yet to look at. It shares the entries of the tables with original. Errors are those of Run.
 func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression, error) {
 	if err := original.ValidateShape(); err != nil {
 		return nil, err
@@ -48,14 +48,14 @@ func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression
 	if err := e.loadTables(original, o.Roundings, p); err != nil {
 		return nil, err
 	}
-	for i := range e.dims {
+	for i := range e.dims { // addTable has queued the indices of the tables; the others are in no table
 		e.agenda.indices.push(i)
 	}
 	return e, nil
 }
 
-// loadTables adds the tables of original to e. It returns an error if an entry is not finite, or if the pace ends. roundings has, for the
-// first tables, a bound on the relative error of every entry, in units of 2^-53.
+// loadTables adds the tables of original to e. It returns an error if an entry is not finite, or if the context ends. roundings has, for
+// the first tables, a bound on the relative error of every entry, in units of 2^-53.
 func (e *expression) loadTables(original *sumproduct.Expression, roundings []float64, p *pace.Pace) error {
 	for n, t := range original.Tables {
 		if p.Over(int64(ruleWork + len(t.Data))) {

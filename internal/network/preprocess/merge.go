@@ -8,9 +8,9 @@ package preprocess
 import "github.com/basetensor/basetensor/internal/network/sumproduct"
 
 // merge multiplies table n into the smallest table whose scope contains that of table n, if there is one. If entries may be below 0, it
-// first sums out an index that only table n has, or only that other table: the sum comes before the product, which would round its terms,
-// and they may cancel. If table n has a new scope, the tables whose scopes are part of it are put on the agenda, since they can be merged
-// into it.
+// first sums out an index that only table n has, or only that other table. The sum comes before the product since the product would round
+// the terms of the sum, which may cancel. If table n has a new scope, the tables whose scopes are part of it are listed on the agenda for
+// this rule, since they can be merged into it.
 func merge(e *expression, n int, sums elimination) {
 	t := e.tables[n]
 	if t == nil {
@@ -41,9 +41,10 @@ func merge(e *expression, n int, sums elimination) {
 	multiplyInto(e, container, n)
 }
 
-// sumPrivateIndices sums an index out of table n that no other table has, if entries may be below 0 and the sum costs nothing. Another
-// table replaces table n then, and it returns true. The sum comes before products with other tables, since these would round its terms,
-// and the rounding errors of terms that cancel would remain. Such terms cancel to exactly 0 in an unobserved effect of independent causes.
+// sumPrivateIndices looks for an index that only table n has, and sums it out if entries of the expression may be below 0 and if eliminate
+// finds that this costs nothing. Then a smaller table replaces table n, and it returns true. The sum comes before products with other
+// tables, since these would round its terms, and the rounding errors of terms that cancel would remain. In an unobserved effect of
+// independent causes, for example, such terms cancel to exactly 0.
 func sumPrivateIndices(e *expression, n int, sums elimination) (isReplaced bool) {
 	if !e.isSigned {
 		return false
@@ -79,7 +80,7 @@ func multiplyInto(e *expression, container, n int) {
 	}
 	big.data = data
 	big.ownsData = true
-	big.source = mergeSources([]*table{big, small})
+	big.source = mergeSources([]*table{big, small}) // the given tables that are in it, for reports
 	e.report.TablesMerged++
 	e.removeTable(n)
 	e.noteChange(container)

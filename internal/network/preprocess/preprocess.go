@@ -129,8 +129,9 @@ func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*Result, err
 // ruleWork is the minimum cost of a rule, in operations on entries.
 const ruleWork = 64
 
-// reduce applies the rules to the tables and indices on the agenda until it is empty or the expression is 0. Each time it applies the
-// cheapest rule that has something to do. If the pace ends, e is of no use any more.
+// reduce applies the rules until the agenda is empty or the expression is 0. The agenda lists, for each rule, the tables or indices that
+// have changed since the rule looked at them. Each time it applies the cheapest rule that has something to do. If the context ends, e is
+// of no use any more.
 func reduce(e *expression, o Options, p *pace.Pace) {
 	domains := newDomains(e, p)
 	sums := newElimination(o)

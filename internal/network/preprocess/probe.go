@@ -34,7 +34,7 @@ func (p *prober) probe(i int) {
 	defer p.common.reset()
 	failed, ok := p.assumeEach(i)
 	if !ok {
-		return // the pace has ended
+		return // the context has ended
 	}
 	p.budget -= d.entriesRead - readBefore // the budget is a number of entries to look at
 
@@ -48,16 +48,17 @@ func (p *prober) probe(i int) {
 		}
 	}
 	if follower >= 0 {
-		e.replaceIndex(follower, i, slices.Clone(p.common.followerValue[follower][:e.dims[i]]))
+		function := slices.Clone(p.common.followerValue[follower][:e.dims[i]]) // a copy, since p.common reuses the list
+		e.replaceIndex(follower, i, function)
 	}
 }
 
 // assumeEach assumes each value of index i in turn. It returns the values that failed, under which some index has no value left, and
-// records in p.common what follows from every other value. ok is false if the pace ends.
+// records in p.common what follows from every other value. ok is false if the context ends.
 func (p *prober) assumeEach(i int) (failed []position, ok bool) {
 	d := p.domains
 	for x := range d.expression.dims[i] {
-		if d.pace.Over(0) {
+		if d.pace.Over(0) { // 0, since assume counts its own work
 			return nil, false
 		}
 		p.assume(i, x)
@@ -83,8 +84,8 @@ func (p *prober) assumeEach(i int) (failed []position, ok bool) {
 	return failed, true
 }
 
-// assume removes all values of index i but x, and then all values that meet only zeros as a consequence. The trail of the domains records
-// the removals, so that the caller can undo them.
+// assume removes all values of index i but x, and then all values that meet only zeros as a consequence. p.domains notes the removals, in
+// its trail, so that the caller can undo them.
 func (p *prober) assume(i, x int) {
 	d := p.domains
 	d.expression.report.Probed++

@@ -162,7 +162,7 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 		}
 	}
 
-	err := t.factorError(2) // of the entries of A and of B
+	err := t.factorError(2) // of the entries of A and of B, the 2 factors that share the error of t
 	tableA = &table{scope: t.scopeWithout(modeY), ownsData: true, source: t.source, hasNewScope: true, err: err}
 	tableB = &table{scope: t.scopeWithout(modeX), ownsData: true, source: t.source, hasNewScope: true, err: err}
 	tableA.data = make([]float64, len(t.data)/dimY)
@@ -197,9 +197,9 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 // pivot is the position of the largest entry of a matrix over x and y.
 type pivot struct{ x, y int }
 
-// rankOnePivot returns the pivot of a matrix m. Entry (x, y) is m[x*strideX + y*strideY]. ok is true if the matrix has rank one within
-// rounding, or is 0: every entry is the product of the entry of the pivot's column in its row and the entry of the pivot's row in its
-// column, divided by the pivot.
+// rankOnePivot returns the pivot of a matrix m. Entry (x, y) is m[x*strideX + y*strideY]. The pivot is the position of the entry of the
+// largest absolute value. ok is true if the matrix has rank one within rounding, or is 0: if p is the pivot, every entry (x, y) is m(x,
+// p.y) · m(p.x, y) / m(p.x, p.y).
 func rankOnePivot(m []float64, dimX, strideX, dimY, strideY int) (p pivot, ok bool) {
 	largest := 0.0
 	for x := range dimX {

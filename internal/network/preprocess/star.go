@@ -37,6 +37,7 @@ func decomposeStar(dims []int, t *table) (s decomposition, ok bool) {
 		return decomposition{}, false
 	}
 
+	// The bound of the error that LowRank gives is dropped: isAccurate checks that it is below starRounding.
 	cp, _, ok := tensor.LowRank(&tensor.Dense{Shape: shape, Data: t.data}, rank)
 	if !ok || !isAccurate(cp, t.data) {
 		return decomposition{}, false
@@ -74,7 +75,8 @@ func legVectors(cp *tensor.CP, k int) []float64 {
 }
 
 // isAccurate reports whether the sum of products cp represents the entries of a table, data, with all digits. Every entry must be equal
-// within rounding. No entry may be the difference of large terms. No entry may be 0 if it has a term whose factors are not 0.
+// within rounding (starRounding, relative). No entry may be the difference of large terms: their absolute values may add up to
+// cancellation times the entry at most. No entry may be 0 if it has a term whose factors are not 0.
 func isAccurate(cp *tensor.CP, data []float64) bool {
 	// For each entry compute the sum of its terms, the sum of their absolute values, and the number of terms that are not 0.
 	absolute := &tensor.CP{Shape: cp.Shape, Weights: linalg.Abs(cp.Weights)}

@@ -62,7 +62,7 @@ func (e *expression) replaceTable(n int, d decomposition) {
 		}
 
 		t.source = source
-		t.hasNewScope = true
+		t.hasNewScope = true // so that tables inside this scope will be multiplied into it
 		e.isSigned = e.isSigned || slices.ContainsFunc(t.data, func(x float64) bool { return x < 0 })
 		e.addTable(&t)
 	}
@@ -77,14 +77,14 @@ func (e *expression) replaceTable(n int, d decomposition) {
 	}
 }
 
-// simplify returns the simplest expression of the value of e. It applies the rules to a copy of e. If the contraction of the result still
-// costs much, it also tries e with tables replaced by decompositions: smaller tables with hidden indices. It looks for these before the
-// rules multiply tables, which would hide them. Of the results it returns the one that is the cheapest to contract along the min-fill
-// order. But a decomposition into classes of values is taken without a comparison, since contraction trees gain from it and orders do not.
-// e itself is of no use afterwards.
+// simplify returns the simplest expression of the value of e. It applies the rules to e itself if there is nothing more to try, else to a
+// copy of e. If the contraction of the result still costs much, it also tries e with tables replaced by decompositions: smaller tables
+// with hidden indices. It looks for these before the rules multiply tables, which would hide them. Of the results it returns the one that
+// is the cheapest to contract along the min-fill order. But a decomposition into classes of values is taken without a comparison, since
+// contraction trees gain from it and orders do not. e itself is of no use afterwards.
 func simplify(ctx context.Context, e *expression, o Options, p *pace.Pace) (*expression, error) {
 	if e.report.Zero == nil {
-		newDomains(e, p).propagate()
+		newDomains(e, p).propagate() // removes the values that meet only zeros
 	}
 
 	mayHaveStructure := hasTableOfArity(e, minArity) || o.Classes && hasTableOfArity(e, 2)
@@ -97,7 +97,7 @@ func simplify(ctx context.Context, e *expression, o Options, p *pace.Pace) (*exp
 	best := e.clone()
 	reduce(best, o, p)
 	_, flops, err := minFillFlops(ctx, best, p)
-	if err != nil || flops < minFlops && !o.always {
+	if err != nil || flops < minFlops && !o.always { // o.always is for tests
 		return best, err
 	}
 

@@ -153,7 +153,7 @@ func gather(data []float64, offsets [][]int) []float64 {
 		size *= len(modeOffsets)
 	}
 	gathered := make([]float64, 0, size)
-	if len(offsets) == 0 {
+	if len(offsets) == 0 { // a table without indices has one entry
 		return append(gathered, data[0])
 	}
 

@@ -67,12 +67,13 @@ func (f *Forms) put(slot any, e *entry) {
 	f.entries[slot] = e
 }
 
-// FormIn returns the form in a slot of f, and builds it if there is none of this variant. If another goroutine builds it at the moment, it
-// waits for that build; if that build fails, it tries again. It is like Form, whose slots are those of a problem.
+// FormIn returns the value that f, a cache, holds under the key slot, called a form. A slot holds one form at a time: if it is of another
+// variant, or if there is none, build makes a new one. If another goroutine builds the same form at the moment, FormIn waits for that
+// build; if that build fails, it tries again. Form does the same in the cache of a problem.
 func FormIn[T any](ctx context.Context, f *Forms, slot, variant any, build func() (T, error)) (T, error) {
 	for {
 		e, isReserved := f.reserve(slot, variant)
-		if isReserved {
+		if isReserved { // no other goroutine has built it or builds it
 			return buildReserved(f, slot, e, build)
 		}
 		select {
@@ -108,7 +109,7 @@ func buildReserved[T any](f *Forms, slot any, e *entry, build func() (T, error))
 	defer func() {
 		if e.hasFailed {
 			f.mu.Lock()
-			if f.entries[slot] == e {
+			if f.entries[slot] == e { // else another variant, or put with full slots, has dropped it already
 				delete(f.entries, slot)
 			}
 			f.mu.Unlock()

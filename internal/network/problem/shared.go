@@ -57,7 +57,7 @@ func (s *Shared) problem(
 		if base, evidence, net, err = base.UnderEvidence(evidence); err != nil {
 			return nil, err
 		}
-		if o.Summed {
+		if o.Summed { // only Z is asked for
 			net = net.WithoutVanishingTerms()
 		}
 	}

@@ -94,6 +94,7 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 		b.makeFactorsCores(unary.Weights)
 	}
 
+	// The scale of a Bayesian network is 1, and its cores are the conditional probability tables.
 	b.net.Directed = o.Cores == query.CoresAreFactors && b.net.Scale == scaled.One && m.Directed()
 	b.net.Warnings = append(b.net.Warnings, rounding.Warnings(m)...)
 	return b.net, nil
@@ -179,7 +180,7 @@ func (b *builder) allocate() {
 	if b.options.Maps != query.MapIdentity {
 		b.net.Maps = make([]btn.Map, 0, legCount)
 	}
-	b.identities = make([][]float64, slices.Max(append(degree, 0))+1)
+	b.identities = make([][]float64, slices.Max(append(degree, 0))+1) // 1 for the leg between the variable and its weights
 }
 
 // makeFactorsCores makes a core of every reparameterised factor, and of every variable a link, which joins its legs and has its weights.

@@ -87,7 +87,7 @@ func multiplyIntoWeights(table tensor.Tensor, w []scaled.Number, hasNegative boo
 		// A product of two mantissas is exact if the fused multiplication finds no remainder.
 		isExact = isExact && math.FMA(w[x].Mant, factor.Mant, -float64(w[x].Mant*factor.Mant)) == 0
 	}
-	if _, _, err := btn.FitWeights(product); err != nil || !isExact && hasNegative {
+	if _, _, err := btn.FitWeights(product); err != nil || !isExact && hasNegative { // err: the weights span too much
 		return false
 	}
 	copy(w, product)

@@ -168,8 +168,8 @@ func (e *Expression) validateTable(t int, lastTable []int) error {
 }
 
 // CheckFinite returns nil if all entries of table t are finite. Otherwise it returns ErrNotFinite. The code is fault.BadInput for NaN. It
-// is fault.Unsupported for an infinite entry, which may come from finite ones that were multiplied by masks, with which evidence enters.
-// Time O(entries).
+// is fault.Unsupported for an infinite entry, which may come from finite ones that were multiplied by the numbers with which evidence
+// enters. Time O(entries).
 func (e *Expression) CheckFinite(t int) error {
 	for k, x := range e.Tables[t].Data {
 		switch {

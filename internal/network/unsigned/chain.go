@@ -58,7 +58,7 @@ func (c *Chain) setParity(parity *Parity, weight float64) {
 	for k := range c.vectors {
 		c.Modes = append(c.Modes, k)
 	}
-	c.States, c.Functional = 2, true
+	c.States, c.Functional = 2, true // Functional: the values determine the states
 	c.Final = make([]scaled.Number, 2)
 	accepted := 0
 	if parity.Odd {

@@ -161,8 +161,9 @@ func (l *Ladder) StepWeight(k, x, from, to int) float64 {
 	return cumulative(to) - cumulative(to-1)
 }
 
-// Deterministic reports whether every value of mode k has at most one level with a weight other than 0: then the value decides the level.
-// A level is a position in l.Order. Its weight is that of a step from the lowest level to it.
+// Deterministic reports whether every value x of mode k has at most one level m with a weight f_k(m|x) other than 0: then the value
+// decides the level. A level is a position in l.Order. A step from the lowest level has just this weight, since the maximum of the lowest
+// level and m is m.
 func (l *Ladder) Deterministic(k int) bool {
 	for x := range l.dims[k] {
 		levelCount := 0
