@@ -277,7 +277,7 @@ func pilot(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*search.Know
 	}
 	priceLimit := max(policy.PilotSearch*j.Settings.Budget/ratio, minFlops) // a larger price would change nothing
 	_, cost, _, err := contractionorder.MinFillCost(ctx, p.Hypergraph(), priceLimit, policy.MostFill)
-	if err != nil || cost.Flops < minFlops {
+	if err != nil || cost.Flops < minFlops { // no search, even after an error, unless the context has ended
 		return nil, ctx.Err()
 	}
 	share := min(policy.PilotSearch, ratio*cost.Flops/j.Settings.Budget) // of the budget

@@ -113,10 +113,10 @@ func (f *Form) tieTolerance() float64 {
 	return 2 * float64(len(f.net.Cores)+len(f.net.Variables)+2) * 0x1p-53
 }
 
-// groupByRatio sorts the kinds that may count by their ratio, the largest weight with count 1 over that with count 0, the largest ratio
-// first, and makes a group of kinds with equal ratios. It also fills weights, without S: of each number c the weight of the assignment in
-// which the c pieces with the largest ratios count. It returns false if a kind has no weight at all, so that Z is 0, or if the context
-// ends.
+// groupByRatio sorts the kinds, classes of equal pieces, whose pieces may count or not by their ratio: the largest weight of a piece with
+// count 1 over that with count 0. The largest ratio comes first, and kinds with equal ratios make a group. It also fills weights:
+// weights[c] is the weight, without S, of the assignment in which the c pieces with the largest ratios count. It returns false if a kind
+// has no weight at all, so that Z is 0, or if the context ends.
 func (b *bestSearch) groupByRatio() bool {
 	ratios, ok := b.rateKinds()
 	if !ok {

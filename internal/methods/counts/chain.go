@@ -242,8 +242,9 @@ func (x *chainFactor) termsPerCoefficient() float64 {
 }
 
 // chainCost returns the multiply-adds of a product of factors, one after the other, and the bytes of its partial products. size is the
-// number of coefficients of the whole count space. Factors that are rays have a line, whose product in one variable comes first. The first
-// factor is computed by a closed form, closedSteps multiply-adds for each of its coefficients.
+// number of coefficients of the whole count space. A ray is a factor made of kinds whose polynomials are in powers of one and the same
+// monomial; their product, in that one variable, comes first and costs x.line.root.cost(). The first factor is computed by a closed form,
+// closedSteps multiply-adds for each of its coefficients.
 func chainCost(factors []*chainFactor, size float64) (muladds, bytes float64) {
 	box := []float64{} // of the product so far: its side in each variable
 	partialSizes := 0.0
@@ -380,8 +381,8 @@ func (c *chain) visitDerivatives(
 	return nil
 }
 
-// derivativeOfOperand returns the derivative by p, given the derivative h by the product of p and the factor x. A stepwise factor,
-// base^power, is contracted in power steps of its base, because that is less work than contracting it as a whole.
+// derivativeOfOperand returns the derivative of Z by a polynomial p, given h, the derivative of Z by the product p·x with the factor x. A
+// stepwise factor, base^power, is contracted in power steps with its base, because that is less work than contracting it as a whole.
 func (c *chain) derivativeOfOperand(h countspace.Poly, x *chainFactor) (countspace.Poly, error) {
 	if !x.isStepwise() {
 		q, err := x.wholeProduct(c.ops)

@@ -299,8 +299,8 @@ func (d *drawState) power(kind, m int) countspace.Poly {
 	return p
 }
 
-// drawWithinPieces draws the values of the variables of all pieces of kind k, given the pieces' counts, for every draw. rngs has a stream
-// for each draw. count is by draw and piece, and values, which it sets, by draw and variable.
+// drawWithinPieces draws the values of the variables of all pieces of kind k, given the pieces' counts, for every draw. A kind is a class
+// of equal pieces. rngs has a stream for each draw. count is by draw and piece, and values, which it sets, by draw and variable.
 func (d *drawState) drawWithinPieces(k int, count []int32, rngs []*rand.Rand, values []int) error {
 	drawing, err := d.newPieceDraw(k)
 	if err != nil {

@@ -183,7 +183,8 @@ func (f *Form) plannedLine() *line {
 	return newLine(context.Background(), f.boxes(), f.powers(), nil)
 }
 
-// powers returns, by kind, the number of its pieces.
+// powers returns, by kind, the number of its pieces. Pieces of a kind are equal: in the product of the polynomials of all pieces, that of
+// the kind has this power.
 func (f *Form) powers() []int {
 	powers := make([]int, len(f.kinds))
 	for k := range powers {

@@ -236,8 +236,9 @@ func (m *maximiser) stepMaxima(s *step) []maximum {
 	return maxima
 }
 
-// linkMaximum returns the weight of term x of a link on the legs that no table has. It returns 0 if another term is fixed, or if the link
-// counts and the term does not have the required count.
+// linkMaximum returns the weight of term x of a link on the legs that no table has, as a maximum that occurs once. The weight is 0 if
+// another term of the link is fixed (fixedTerm), or if this is the one link of the piece that may count and the term does not have the
+// required count.
 func (m *maximiser) linkMaximum(link, x int) maximum {
 	count, weight, _ := m.form.termCount(m.links[link], x)
 	isOtherFixed := m.fixedTerm[link] >= 0 && m.fixedTerm[link] != x

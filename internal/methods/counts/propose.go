@@ -66,7 +66,7 @@ func costUnderEvidence(ctx context.Context, j *proposal.Job, e *btn.Estimate, ma
 		return query.Cost{}, err
 	}
 	cost, err := windowedCostOf(ctx, form, marginals)
-	cost.Flops *= float64(len(e.Parts))
+	cost.Flops *= float64(len(e.Parts)) // the parts differ only in the terms of their cores, so each costs as much as the first
 	return cost, err
 }
 
@@ -206,10 +206,10 @@ func countVectors(form *tensor.SymmetryCP) float64 {
 // A bound against absurd input: planted networks have up to 200, no reference model more than one.
 const maxCountTerms = 1 << 10
 
-// symmetricForm returns the plan of B in count space, a sum Σ α (⊗_c S_c) ∘ R over some symmetric cores c. The sum has a component for each
-// choice of one term in every such core. S_c depends on the counts of the core's legs only, R are vectors on the legs. The cores are those
-// whose elimination would take a long chain of counters. If no core would, they are all symmetric cores. All other cores of rank one become
-// vectors on their legs. The rest stay tables.
+// symmetricForm returns the plan of a network in count space: the cores are written as a sum Σ α (⊗_c S_c) ∘ R over some symmetric cores c.
+// The sum has a component for each choice of one term in every such core, and the plan has a part for it. S_c depends on the counts of the
+// core's legs only, and R are vectors on the legs. The cores c are those whose elimination would take a long chain of counters, or all
+// symmetric cores if no core's would. All other cores of rank one become vectors on their legs. The rest stay tables.
 //
 // It returns nil if there are no such cores, if there are too many terms, or if there are several cores or tables and the form costs more
 // than countFlops and than an elimination order.

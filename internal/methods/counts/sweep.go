@@ -109,7 +109,8 @@ func (f *Form) newSweep(ctx context.Context, isMaximum bool) (*variableSweep, er
 	return s, nil
 }
 
-// fillShapes sets the box of the counts before each variable and after the last, and the values of each kind of variable.
+// fillShapes sets s.shape[v], the sides of the box of the counts of all variables before v, and s.choices[k], the values of a variable of
+// kind k with their weights and counts. Variables of a kind are equal.
 func (s *variableSweep) fillShapes() {
 	highest := make([]float64, s.countVariables) // the largest counts of the variables so far
 	n := len(s.links)

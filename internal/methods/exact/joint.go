@@ -124,8 +124,9 @@ func prepare(
 	return p, nil
 }
 
-// addCells appends to the expression an index over the cells of the joint marginal of set, and its selectors (PrepareJoint). The error is
-// over budget if the selectors do not fit the memory.
+// addCells appends to the expression one more index, whose values are the cells of the joint marginal of set: the combinations of values
+// of its variables. It also appends a selector for each index i of these variables: a table over the new index and i that is 1 where i has
+// the value that the cell gives it, and 0 elsewhere. The error is over budget if the selectors do not fit the memory.
 func (p *Prepared) addCells(set []int, memory int64) error {
 	if len(p.given.Variables) == 0 {
 		return fault.New(fault.BadInput,
@@ -138,7 +139,7 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 				"selectors, the budget is %d bytes", len(set), code.count, need, memory)
 	}
 	p.cells = p.cellsOf(set, code)
-	if len(code.indices) > 0 { // otherwise there is one cell, which needs no index
+	if len(code.indices) > 0 { // otherwise all have one value, and there is one cell, which needs no index
 		p.addSelectors(code)
 	}
 	return nil

@@ -32,7 +32,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 
 	// A tree and its price.
-	settings := treeSettings(j, "tree", ask.Marginals)
+	settings := treeSettings(j, "tree", ask.Marginals) // a key of remembered plans, together with the shape
 	if isJoint {
 		settings += " joint"
 	}

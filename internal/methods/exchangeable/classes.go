@@ -118,7 +118,7 @@ func (p *partition) internRelabelling(toValue []int) int32 {
 		isIdentity = isIdentity && x == a
 	}
 	if isIdentity {
-		return 0
+		return 0 // values[0] is nil, which stands for the identity
 	}
 	relabelling := make([]uint8, len(toValue))
 	for a, x := range toValue {

@@ -88,9 +88,10 @@ func (f *form) contractVectors(
 	return value, nil
 }
 
-// evaluate adds up the terms of a share: over its count vectors if they are few, otherwise value by value, otherwise class by class. The
-// latter two are whole sums, which belong to the share that begins at 0; the result is nil for other shares. With splits the counts of all
-// groups are kept apart. The error is over budget if no way fits.
+// evaluate adds up the terms of a share, the part of the sum over the count vectors from share.From to share.To: vector by vector if there
+// are few, otherwise value by value, otherwise class by class. The latter two are done for the whole sum at once, by the share that begins
+// at 0; the result is nil for other shares. With splits the counts of all groups, the variables of a class with the same weights, are kept
+// apart. The error is over budget if no way fits.
 func (f *form) evaluate(ctx context.Context, splits bool, share *Sum, threads int, memory int64) (evaluation, error) {
 	if f.checkSize(splits, memory) == nil {
 		return f.sum(ctx, splits, share, threads, memory)
@@ -182,7 +183,7 @@ func (f *form) marginalRows(
 // place is the class and the group of a variable.
 type place struct{ class, group int }
 
-// places returns, by variable, its class and its group. Leaves have none.
+// places returns, by variable, the number of its class, and in it of its group, the variables with the same weights. Leaves have none.
 func (f *form) places() []place {
 	list := make([]place, len(f.weights))
 	for c, groups := range f.fields.groups {

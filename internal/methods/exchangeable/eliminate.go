@@ -287,7 +287,7 @@ func (e *eliminated) jointTables(ctx context.Context) ([]classTable, error) {
 // marginalOf returns the joint probabilities of the count vectors of some classes, the last class fastest. The classes have to be together
 // in one of the tables joint, which are by position in the order of the elimination.
 func (e *eliminated) marginalOf(ctx context.Context, joint []classTable, classes []int) ([]float64, error) {
-	// The table of the first of them that is summed out has all others: they were its neighbours then.
+	// The first of these classes to be summed out is number k of the order. Its table has all the others, its neighbours at that time.
 	k := slices.IndexFunc(e.order, func(class int) bool { return slices.Contains(classes, class) })
 	target := sideOf(classes, e.lists)
 	marginal := make([]float64, target.size)

@@ -143,7 +143,8 @@ func (f *factors) readVariables(net *btn.Network) (variable []int32) {
 
 // hasFewClasses reports whether a network may have at most maxClasses classes, and at most half as many as variables. It counts twins:
 // groups of variables with the same neighbours. There are no more such groups than classes, because variables of one class are in one
-// group. It looks at the first firstTwins variables first, which settles most networks, then at all.
+// group. It looks at the first firstTwins variables first, which settles most networks, then at all. Leaves, which are summed out, are not
+// counted: moveLeaves takes them out.
 func hasFewClasses(net *btn.Network, memory int64) bool {
 	f := scopesOf(net, memory)
 	if f == nil {

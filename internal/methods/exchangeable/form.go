@@ -346,8 +346,8 @@ func (f *form) makeLists(ctx context.Context, splits bool) ([]*list, error) {
 	return lists, nil
 }
 
-// sum adds up the terms of all count vectors of a share. With splits the counts of all groups of a class, the variables with the same
-// weights, are kept apart.
+// sum adds up the terms of the count vectors from share.From to share.To. A group is the variables of a class with the same weights. With
+// splits the counts of all groups are kept apart.
 func (f *form) sum(ctx context.Context, splits bool, share *Sum, threads int, memory int64) (*summedForm, error) {
 	if err := f.checkSize(splits, memory); err != nil {
 		return nil, err

@@ -117,8 +117,8 @@ func (m *maker) multiplyInto(s scope, function int32) {
 	m.sequence = append(m.sequence, s)
 }
 
-// sumOutLeaves sums out the leaves of two neighbours, and multiplies the sums into the functions of the neighbours' scopes. It returns
-// false if a weight is below 0, or if the functions take more than a quarter of memory.
+// sumOutLeaves sums out the leaves with two neighbours. The sum of a leaf is a function of the two, and is multiplied into the function of
+// their scope. ok is false if a weight is below 0, or if the functions (m.bytes) take more than a quarter of memory.
 func (m *maker) sumOutLeaves(memory int64, look *pace.Pace) (ok bool, err error) {
 	for _, l := range m.leafOf {
 		if l == nil || len(l.neighbours) != 2 {
@@ -373,8 +373,8 @@ func splitMeans(u []logarithm, d, inner int) []logarithm {
 // decompose returns a function of a scope as a sum of parts over subsets S of its variables. The part of S is the mean over all other
 // variables, less the parts of the subsets of S. A function that is −Inf somewhere has one part, the function itself.
 func (m *maker) decompose(s scope, function int32) *parts {
-	u := m.functions[function]
-	k := s.order()
+	u := m.functions[function]    // logarithms, by combination of values
+	k := s.order()                // the number of variables
 	everything := uint8(1)<<k - 1 // the set of all variables, as bits
 	if slices.ContainsFunc(u, logarithm.isImpossible) {
 		return &parts{subsets: []uint8{everything}, numbers: []int32{function}}

@@ -107,9 +107,10 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 	return nil, slices.Compact(deviating), nil
 }
 
-// addKind adds the entries of a kind as terms: those of its most frequent shape, the reference. It returns the shapes with an entry that
-// differs from the reference's by more than deviationLimit. Smaller differences are added to lnError. eachEntry calls visit for each entry
-// of a shape.
+// addKind adds the entries of a kind as terms. A kind is the interactions between variables of the same classes, and a shape is those of
+// them that have the same function and relabellings. The terms are the entries of the most frequent shape, the reference. It returns the
+// shapes with an entry that differs from the reference's by more than deviationLimit, and adds smaller differences to lnError. eachEntry
+// calls visit for each entry of a shape.
 func (k *kinds) addKind(
 	kind *kind, frequency map[shape]float64, eachEntry func(s shape, visit func(pattern, logarithm)),
 ) (deviating []shape) {
@@ -171,13 +172,14 @@ func (e *kindEntries) deviation(at pattern, x logarithm) float64 {
 	}
 }
 
-// groupShapes groups shapes by their classes into kinds, in the sequence of their first shapes. frequency is the number of interactions of
-// each shape.
+// groupShapes groups shapes by their classes into kinds, in the sequence of their first shapes. A shape is what interactions have in common
+// that differ in their variables only: the function, and the class and relabelling of each axis. frequency is the number of interactions
+// of each shape.
 func groupShapes(shapes []shape, frequency map[shape]float64) (list []*kind) {
 	byClasses := map[pattern]*kind{}
 	for _, s := range shapes {
-		classes := s.class // an array, so a copy
-		slices.Sort(classes[:patternLength(classes)])
+		classes := s.class                            // an array, so a copy
+		slices.Sort(classes[:patternLength(classes)]) // kinds do not tell axes apart
 		oneKind := byClasses[classes]
 		if oneKind == nil {
 			oneKind = &kind{classes: classes}

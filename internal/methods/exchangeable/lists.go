@@ -202,9 +202,9 @@ func newConvolution(g *group, product box, strides []int, f factorials) convolut
 	return c
 }
 
-// multiply returns the product of the input and the group's polynomial. Coefficient index of the input times the weight of one of the
-// group's count vectors adds to coefficient index + shift, where shift is the index of the vector. Coefficients of the input with an index
-// above largestIndex are 0. The product is nil if the context ends.
+// multiply returns the product of the input and the group's polynomial: product[i+shift] += input[i] · weight, for each coefficient i of
+// the input and each count vector of the group, with the vector's weight and index (shift). Coefficients of the input above largestIndex
+// are 0, so that i+shift stays within the box. The product is nil if the context ends.
 func (c *convolution) multiply(largestIndex int, look *pace.Pace) box {
 	product := make(box, len(c.input))
 	for index, y := range c.input[:largestIndex+1] {

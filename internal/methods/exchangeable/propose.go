@@ -186,9 +186,9 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 
 var _ proposal.Finder = (*Sum)(nil)
 
-// FindingParts implements proposal.Finder: it returns parts that find assignments as ask says, with the same shares as the parts of a
-// plan. It returns nil if this takes more than the exact way may, or, for the most probable assignment, if there are too many count
-// vectors.
+// FindingParts implements proposal.Finder: it returns, for each part of a plan, one over the same range of count vectors that finds
+// assignments as ask says. It returns nil, so that another method finds them, if the network has no form in counts, if the work is above
+// proposal.ExactFlopLimit, or, for the most probable assignment, if there are too many count vectors.
 func (p *Sum) FindingParts(
 	ctx context.Context, j *proposal.Job, parts []btn.Part, ask btn.Ask,
 ) ([]btn.Part, error) {
@@ -197,21 +197,22 @@ func (p *Sum) FindingParts(
 	}
 	f, err := formOf(ctx, j.Problem(), p, nil, ask == btn.AskMPE)
 	if err != nil {
-		return nil, ctx.Err()
+		return nil, ctx.Err() // that there is no form under this evidence is no error here
 	}
 	const splits = true // assignments need the counts of every group
 	work := f.cost(splits, j.Settings.Memory).Flops
-	if work == 0 || policy.ExactRate*work > proposal.ExactFlopLimit(j.Settings) {
+	noWayFits := work == 0 // cost's sign that no way to sum fits the memory
+	if noWayFits || policy.ExactRate*work > proposal.ExactFlopLimit(j.Settings) {
 		return nil, nil
 	}
-	if ask == btn.AskMPE && f.checkSize(splits, j.Settings.Memory) != nil {
+	if ask == btn.AskMPE && f.checkSize(splits, j.Settings.Memory) != nil { // it is looked for among listed count vectors
 		return nil, nil
 	}
 	var list []btn.Part
 	for _, part := range parts {
-		share := *part.(*Sum)
-		share.Ask = ask
-		list = append(list, &share)
+		finding := *part.(*Sum) // the same classes and range
+		finding.Ask = ask
+		list = append(list, &finding)
 	}
 	return list, nil
 }

@@ -77,8 +77,9 @@ func innerClasses(sizes []float64) (inner, outer []int) {
 	return sequence[:count], sequence[count:]
 }
 
-// basisBytes returns the bytes of sides.basis if the inner side has the classes inner and so many vectors: 8 for each vector and each
-// distinct set of inner members in a term that also has outer members.
+// basisBytes returns the bytes of sides.basis if the inner side has the classes inner and so many vectors. A term is a list of members,
+// which are conditions on the counts of a class. sides.basis has a number of 8 bytes for each vector and each distinct list of inner
+// members of a term that also has outer members.
 func basisBytes(k *kinds, inner []int, vectors float64) float64 {
 	monomials := map[string]bool{}
 	for _, x := range slices.Concat(k.terms, k.forbidden) {
@@ -296,8 +297,8 @@ type innerWalk struct {
 	vectors []int     // by class: the number of these counts in the class's list
 }
 
-// each calls visit for every inner vector, with the number of ways to choose members from its counts, which is 1 for no members. It stops
-// if the context ends.
+// each calls visit for every inner vector, one combination of the count vectors of the inner classes. ways is the number of sets of
+// variables that meet the conditions of all members, given its counts, and 1 if there are no members. It stops if the context ends.
 func (w *innerWalk) each(members []member, visit func(inner int, ways float64)) {
 	for inner := range w.sum.inner.size {
 		if w.look.Over(8) { // about 8 operations; true if the context has ended

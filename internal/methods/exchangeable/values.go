@@ -229,8 +229,9 @@ func (b *valueSum) valueWeights(a int, lnFactorials factorials) []scaled.Number 
 	return weights
 }
 
-// multiplyStates multiplies the sums of the values before a value by the weights of that value, as polynomials in the groups' numbers. It
-// returns nil if the context ends.
+// multiplyStates multiplies the sums of the values before a value by the weights of that value. Both are by state, a number of variables of
+// each group: product[s+t] += sums[s] · weights[t] for all states s and t that have no more variables of any group than there are
+// (isJoinable). It returns nil if the context ends.
 func (b *valueSum) multiplyStates(sums box, weights []scaled.Number, look *pace.Pace) box {
 	product := make(box, b.states)
 	for stateBefore, y := range sums {
@@ -320,8 +321,8 @@ func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
 			rows[v][x] = share[b.partition.canonical(v, x)]
 		}
 	}
-	for _, g := range b.fields.groups[0] {
-		if len(g.support) == 1 {
+	for _, g := range b.fields.groups[0] { // of the one class
+		if len(g.support) == 1 { // one possible value: b.groups has only the other groups
 			certain := make([]float64, len(b.functions))
 			certain[g.support[0]] = 1
 			for _, v := range g.variables {

@@ -202,7 +202,8 @@ func (t *floatStates) addIndependent(f *factor, column int, isNegated bool) {
 	t.isLossy = t.isLossy || !ok || largest < smallestFloat && largest > 0
 }
 
-// multiplyDependent multiplies D(s) by the value of dependent factor b at its parity, bit b of s.
+// multiplyDependent multiplies D(s), the sum so far over the parities of independent factors, by the value of dependent factor b at its
+// parity, bit b of s. D(s) is sums[s] · 2^exp.
 func (t *floatStates) multiplyDependent(f *factor, b int) {
 	values, shift, ok := f.scaledFloats()
 	sums := t.sums

@@ -137,7 +137,7 @@ func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.N
 	r.arena.Peak = r.arena.Live // the most of Live so far
 	r.arena.Held = r.arena.Live // those in use, and those of free buffers that are kept for the next table
 
-	r.common = r.start
+	r.common = r.start // the scale of all slices; operations before the slices multiply it by the scalars that they take out
 	if err := r.executeAll(p.beforeOps, &r.common); err != nil {
 		return scaled.Number{}, err
 	}
@@ -164,7 +164,8 @@ func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.N
 }
 
 // runSlice executes the operations of a program for slice n, and returns the value of the slice. The operations set valueScale and value,
-// whose product it is. If the value is 0, it may leave out operations, and then frees the tables of the slice itself.
+// whose product it is; they keep their first values if there is no table. If the value is 0, executeAll may leave out operations, and then
+// runSlice frees the tables of the slice.
 func (r *run) runSlice(p *program, n int64) (scaled.Number, error) {
 	r.setSlicedValues(n)
 	r.scale = r.common

@@ -80,13 +80,14 @@ func (r *readings) cheaperToRead(s *shape, a, b int) (table int) {
 // tables T, from which marginals are read. Of the tables that the backward pass needs, it keeps those of at most maxKept entries, and
 // computes the others again. It returns nil if that takes too many operations.
 //
-// Static tables are the same in all slices. Adjoints of other tables are computed in each slice. The adjoint of a static table at the
-// frontier, which is merged in each slice, is summed over the slices. After the slices the backward pass goes on from these sums.
+// Static tables are the same in all slices and computed once, before the slices. The frontier is the static tables that are merged with
+// one that is not static, in each slice. In a slice the backward pass goes down to the frontier, whose adjoints it adds to sums over the
+// slices. After the slices it goes on from these sums.
 func (s *shape) backwardProgram(readings *readings, maxKept float64) *program {
 	e := &backwardEmitter{newEmitter(s), readings, maxKept}
 	e.program.reads = readings.reads
-	frontier := e.clearFrontier()
-	e.evaluate(e.isKept) // before and in each slice: the value
+	frontier := e.clearFrontier() // emitted before the slices, which add to the sums
+	e.evaluate(e.isKept)          // the forward pass: operations before the slices and in each slice, up to the value
 	e.emitSliceAdjoints()
 	e.emitStaticAdjoints(frontier)
 	if e.isTooLong() {
@@ -173,8 +174,8 @@ func (e *backwardEmitter) emitAdjointsBelow(table int) {
 	}
 }
 
-// emitOperandAdjoints emits the adjoints of those of the two tables that are merged into table c that need one, and returns these. It frees
-// the adjoint of c, and each of the two tables that no later slice needs.
+// emitOperandAdjoints emits the adjoints of the two tables that are merged into table c. If a table needs no adjoint, it gets none.
+// withAdjoint are the tables that got one. The adjoint of c is freed, and so is each of the two tables, unless further slices need it.
 func (e *backwardEmitter) emitOperandAdjoints(c int) (withAdjoint []int) {
 	s := e.shape
 	m := s.merges[c-s.leaves]

@@ -253,8 +253,8 @@ func (x *spec) arrange(operand, maxEntries int) bool {
 // with which the distance is a multiple of sameSets, it adds a line of padding: entries at such a distance share a set of the first cache,
 // which holds only a few of them.
 //
-// A small S, operand 0 of a panel, is read where it is staged. Then all values of the sum have to be at equal distances, so that padding
-// within the axes of the sum waits until after the last of them (isPaddingDue).
+// S, operand 0 of a panel, is read in its copy if it is small (hasSmallS). Then all values of the sum have to be at equal distances in the
+// copy. So no padding is added between two axes of the sum: it is due (isPaddingDue), and added after the last of them.
 func (x *spec) planCopy(operand int, lists []*[]axis) copyPlan {
 	c := copyPlan{size: 1}
 	needsEqualSteps := operand == 0 && x.hasSmallS()
@@ -270,6 +270,7 @@ func (x *spec) planCopy(operand int, lists []*[]axis) copyPlan {
 			a.stride[operand] = c.size
 			c.size *= a.dim
 
+			// n is the number of the list: list 0 is the run of the kernel, the entries that it reads in a row.
 			sharesSets := c.size%sameSets == 0
 			sharedBefore := c.size/a.dim%sameSets == 0 // so the padding was added before this axis, or is due
 			if !sharesSets || sharedBefore && !isPaddingDue {
