@@ -106,10 +106,10 @@ func productBounds(ctx context.Context, left, right []int64, blocks int) ([]int6
 	return bounds, nil
 }
 
-// boundDown bounds the multipliers of the large nodes below a node, given those of the node, by block. The multiplier of a coefficient is
-// the number that it is multiplied by in the rest of the contraction: for coefficient i of one child it is Σ_j sibling[j] ·
-// multiplier[i+j], over the coefficients j of the other child, its sibling. Bounds are exponents of 2, so that a product has the sum of its
-// factors' bounds.
+// boundDown bounds the multipliers of the large nodes below a node, given those of the node. The multiplier of a coefficient is the number
+// that it is multiplied by in the rest of the contraction: for coefficient i of one child it is Σ_j sibling[j] · multiplier[i+j], over the
+// coefficients j of the other child, its sibling. There is one bound for each block of blockSize coefficients. Bounds are exponents of 2,
+// so that a product has the sum of its factors' bounds; noBound is that of 0.
 func (n *node) boundDown(ctx context.Context) error {
 	if n.left == nil || !n.isLarge() {
 		return nil
@@ -181,7 +181,8 @@ func (n *node) totalBound() int64 {
 	return max(noBound, bound+log2(n.degree+1))
 }
 
-// windowedCost returns the multiply-adds of all products below a node of the product tree, for the coefficients that chooseWindows chose.
+// windowedCost returns the multiply-adds of a node of the product tree and of all nodes below it, if only the coefficients in the spans that
+// chooseWindows chose are computed.
 func (n *node) windowedCost() float64 {
 	if n.left == nil || !n.isLarge() {
 		return n.cost()

@@ -310,9 +310,9 @@ func (f *Form) newChain(
 	return c, nil
 }
 
-// multiply returns p · base^power for the factor x = base^power. If x is a ray, a product in one variable of several kinds' polynomials, it
-// returns p times that product. If x is stepwise, which rays are not, it multiplies by the base power times, because that is less work than
-// one product with base^power.
+// multiply returns p · base^power for the base of a factor x. If x is stepwise, it multiplies by the base power times, because that is less
+// work than one product with base^power. Otherwise power has to be x.power. If x is a ray, a product in one variable of several kinds'
+// polynomials, it returns p times that product.
 func (c *chain) multiply(p countspace.Poly, x *chainFactor, power int) (countspace.Poly, error) {
 	if !x.isStepwise() {
 		q, err := x.wholeProduct(c.ops)

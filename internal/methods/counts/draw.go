@@ -115,7 +115,8 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 	return Answer{Z: z.Mul(f.scale), MulAdds: d.ops.MulAdds}, values, ctx.Err()
 }
 
-// newDrawState prepares draws from a form: it computes the polynomials of the pieces and lists the pieces of each kind.
+// newDrawState prepares draws from a form: it computes the polynomials of the pieces and lists the pieces of each kind, a class of equal
+// pieces with one polynomial.
 func (f *Form) newDrawState(ctx context.Context) (*drawState, error) {
 	d := &drawState{
 		evaluation: &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)},
@@ -286,7 +287,7 @@ func (d *drawState) splitAmongEqual(kind int, list []int32, c int, count []int32
 	return d.splitAmongEqual(kind, list[half:], c-leftCount, count, rng)
 }
 
-// power returns the polynomial of a kind to the power m. Powers are remembered.
+// power returns the product of m equal pieces: the polynomial of their kind to the power m. Powers are remembered.
 func (d *drawState) power(kind, m int) countspace.Poly {
 	if d.powers[kind] == nil {
 		d.powers[kind] = map[int]countspace.Poly{}

@@ -90,8 +90,8 @@ func HasNegativeNumber(net *btn.Network) bool {
 	return false
 }
 
-// boxes returns the polynomials of all kinds for estimates of cost. A polynomial that is not computed yet is replaced by ones over its box,
-// which costs at least as much.
+// boxes returns the polynomials of all kinds of pieces for estimates of cost. A polynomial that is not computed yet is replaced by one with
+// coefficients 1 at all exponents that it may have, its box. That costs at least as much, since costs grow with the nonzero coefficients.
 func (f *Form) boxes() []countspace.Poly {
 	polys := slices.Clone(f.polys)
 	for k := range polys {

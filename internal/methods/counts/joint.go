@@ -21,7 +21,7 @@ import (
 // fastest. Errors: those of Value; fault.OverBudget if the cells take too much.
 func (f *Form) Joint(ctx context.Context, set []int) (Answer, error) {
 	e := &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)}
-	const withDerivatives = true // h is one
+	const withDerivatives = true // h is one: of Z, by the product of the pieces of the set
 	if err := f.checkMemory(withDerivatives); err != nil {
 		return Answer{}, err
 	}

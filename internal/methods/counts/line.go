@@ -270,8 +270,9 @@ func (l *line) propagateDown(
 	return l.propagateDown(n.right, rightDerivative, wanted, visit)
 }
 
-// derivativeOfOne returns the derivative by the coefficients of one of the bases in a leaf's base^power, given the derivative h by those of
-// the power. The other bases are fixed.
+// derivativeOfOne returns the derivative by the coefficients of one of the bases in a leaf's base^power, given h, the derivative by the
+// coefficients of base^power. The other bases are fixed: by coefficient i of one base it is Σ_j lowerPower[j] · h[i+j], where lowerPower is
+// base^(power−1).
 func (l *line) derivativeOfOne(n *node, h []window) countspace.Poly {
 	if n.power > 1 {
 		h = l.correlate(h, []window{{p: n.lowerPower}}, []span{{0, n.base.Size()}})

@@ -92,7 +92,8 @@ func (f forest) root(k int) int32 {
 	return int32(k)
 }
 
-// number numbers the sets in the sequence of their first links. It returns the number of each link's set, and how many sets there are.
+// number numbers the sets of links in the sequence of their first links. It returns the number of each link's set, and how many sets there
+// are. Two links are in one set if they have the same root.
 func (f forest) number() (setOf []int, count int) {
 	setOf = make([]int, len(f))
 	setOfRoot := slices.Repeat([]int{-1}, len(f)) // −1: the set has no number yet
@@ -149,7 +150,7 @@ func (w *keyWriter) digestPiece(p piece) [digest.Size]byte {
 	w.Int(len(p.links))
 	w.Int(len(p.cores))
 	for i, c := range p.cores {
-		w.numberInPiece[c] = int32(i)
+		w.numberInPiece[c] = int32(i) // addLeg writes this number for a leg of core c
 		btn.DigestTensor(w.Builder, w.net.Cores[c].T)
 	}
 	for _, k := range p.links {

@@ -232,8 +232,9 @@ func boxVolume(box []float64) float64 {
 	return v
 }
 
-// subnetwork returns a piece as a network of its own, without what counts: its tables, and its links with only the legs that a table has.
-// It returns errForm if a link is not in CP form.
+// subnetwork returns a piece as a network of its own: its tables, and its links with only the legs that lead to a table. Legs that lead to
+// cores in count space or of rank one are left out. Every link has a variable, whose values are the terms of the link. It returns errForm
+// if a link is not in CP form.
 func (l *layout) subnetwork(p piece) (*btn.Network, error) {
 	sub := &btn.Network{Scale: scaled.One, Variables: []btn.Variable{}}
 	legNumber := map[int]int{} // by leg of the whole network: its number in the piece

@@ -267,7 +267,7 @@ func (s *swapper) addDistances(a *interaction, r int32, b *interaction, i int32,
 	dims := s.dims(a.scope)
 	strides, otherStrides := strides(dims), strides(s.dims(b.scope))
 	axis, axisOfOther := position(a.scope, r), position(b.scope, i)
-	dims[axis] = 1
+	dims[axis] = 1                   // r stays at value 0 below
 	digits := make([]int, len(dims)) // values of the variables of a, with r at 0
 	for range len(a.u) / d {
 		first, otherFirst := 0, 0 // entries of a and b with r and i at value 0

@@ -21,9 +21,9 @@ type evaluation interface {
 	draw(ctx context.Context, want btn.Want) (*btn.Drawn, error)
 }
 
-// Contract implements contraction.Contractor: it adds up the terms of the part's share of count vectors, and computes what is wanted beside
-// Z. A share after the first has Z = 0 if the classes are summed in another way than over all count vectors: the first share has the whole
-// sum.
+// Contract implements contraction.Contractor: it adds up the terms of the part's share of the count vectors, from p.From to p.To of
+// WholeShare, and computes what is wanted beside Z. If the sum does not go over all count vectors but value by value or class by class,
+// the first part has the whole sum, and the others have Z = 0.
 func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := contraction.Begin(ctx, problem, want)
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.W
 	if err != nil {
 		return btn.Value{}, err
 	}
-	if evaluated == nil { // the first share has the whole sum, and all flops
+	if evaluated == nil { // the first part has the whole sum, and all flops
 		if j.Marginals != nil {
 			value.Marginals = j.Marginals.Result(scaled.One) // zeros
 		}
@@ -63,7 +63,8 @@ func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.W
 }
 
 // contractVectors finds the most probable assignment, or the joint marginal with Z and the marginals, from the terms of all count vectors
-// of the part's share. It adds them to a value that has the flops. With splits the counts of all groups are kept apart.
+// of the part, p.From to p.To. It adds them to a value that has the flops. With splits the counts of all groups, the variables of a class
+// with the same weights, are kept apart.
 func (f *form) contractVectors(
 	ctx context.Context, p *Sum, j contraction.Contraction, value btn.Value, splits bool,
 ) (btn.Value, error) {

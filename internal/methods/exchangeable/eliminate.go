@@ -130,7 +130,8 @@ type message struct {
 }
 
 // sumOutAll sums out all classes one after the other and sets ln Z. A class is summed out by a sum over its count vectors, for each
-// combination of count vectors of its neighbours, the classes that terms or messages join it with. Cost O(size of the tables).
+// combination of count vectors of its neighbours. The sum as a function of the neighbours is a message to them. Neighbours are the classes
+// that are in a term or a message together with the class. Forbidden terms make counts impossible. Cost O(size of the tables).
 func (e *eliminated) sumOutAll(ctx context.Context, threads int) error {
 	remaining := &kinds{terms: e.kinds.terms, forbidden: e.kinds.forbidden}
 	var messages []message
@@ -176,10 +177,10 @@ func splitBy[T any](list []T, has func(T) bool) (matching, others []T) {
 	return matching, others
 }
 
-// sumOut sums over the count vectors of one class, the inner class of t. A summand is the product of a vector's weight, of the terms k and
-// of the messages received. Weights of the outer classes, which are the class's neighbours, are left out (isBare): they enter when these
-// classes are summed out. It returns the sum as a message to the neighbours, and the conditional probabilities of the class's vectors, by
-// vector of the neighbours.
+// sumOut sums over the count vectors of one class, the inner class of t. Its neighbours are the outer classes of t. A summand is the product
+// of the vector's weight, of the terms in k and of the messages received, which are sums over the classes summed out before. The weights of
+// the neighbours are left out (isBare): they enter when these are summed out. It returns the sum as a function of the neighbours' vectors,
+// a message, and the conditional probabilities of the class's vectors, by combination of the neighbours' vectors.
 func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *termSum, received []message, threads int) (message, []float64, error) {
 	sent := message{t.outer, make([]logarithm, t.outer.size)}
 	const isMaximal = false // weights are sums over assignments

@@ -262,8 +262,9 @@ func (f *form) sumFlops(splits bool) float64 {
 	return f.listFlops(splits) + f.vectorCount(splits)*(40+12*float64(len(f.kinds.terms)+len(f.kinds.forbidden))) // 40 for an exponential
 }
 
-// listFlops returns the flops of making the lists of count vectors of all classes: about 80 for each vector, value and group of a split
-// list, and 100 for each vector of a merged list and each count vector of one group. With splits the counts of all groups are kept apart.
+// listFlops returns the flops of making the lists of count vectors of all classes. A group is the variables of a class with the same
+// weights. A list that keeps the counts of groups apart takes about 80 for each vector, value and group. A merged list is a product over
+// the groups: about 100 for each vector of the list and each of a group. With splits the counts of all groups are kept apart.
 func (f *form) listFlops(splits bool) (flops float64) {
 	for class, groups := range f.fields.groups {
 		vectors, _ := f.listSize(class, splits)

@@ -295,9 +295,9 @@ type parts struct {
 	numbers  []int32       // by subset: its function
 }
 
-// addParts decomposes a function of a scope into parts over subsets of its variables, and adds them: the part over no variable to the
-// constant, parts over one variable to the fields, and all others to the interactions of their scopes. The function is given by its number
-// in m.functions. The parts of each function are remembered, because many scopes have the same function.
+// addParts decomposes a function of a scope into parts over subsets of its variables. It adds the part over no variable to the constant,
+// parts over one variable to the fields, and all others to the interactions of their scopes. The function is given by its number in
+// m.functions. The parts of each function are remembered, because many scopes have the same function.
 func (m *maker) addParts(s scope, function int32) {
 	p, ok := m.partsOf[function]
 	if !ok {

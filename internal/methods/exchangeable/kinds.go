@@ -132,6 +132,7 @@ func (k *kinds) addKind(
 }
 
 // distinctShapes returns the distinct shapes of the interactions, in the sequence of their first interactions, and how often each occurs.
+// A shape is what interactions have in common that differ in their variables only.
 func (p *partition) distinctShapes(ctx context.Context, m *interactions) (shapes []shape, frequency map[shape]float64, err error) {
 	look := pace.New(ctx) // counts operations, and is over once the context has ended
 	frequency = map[shape]float64{}

@@ -56,8 +56,9 @@ func (*Sum) Class() btn.Class { return btn.ClassExchangeable }
 // About implements btn.Part: the part answers p.Ask, and the parts of one plan share their classes.
 func (p *Sum) About() btn.About { return btn.About{Finds: p.Ask, KeepsRange: true, Shared: &p.Classes} }
 
-// Fits implements btn.Part: it returns an error unless the part has a share within 0 and WholeShare, each variable of the network has a
-// class or none, the variables of a class have equal domains, and every relabelling is a permutation of the values.
+// Fits implements btn.Part: it returns an error unless the part's share of the count vectors, From to To, is within 0 and WholeShare, each
+// variable of the network has a class or none, the variables of a class have equal domains, and every relabelling is a permutation of the
+// values.
 func (p *Sum) Fits(n *btn.Network) error {
 	c := p.Classes
 	if c == nil {

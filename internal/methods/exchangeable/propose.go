@@ -57,8 +57,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return assignment, nil
 }
 
-// priceUnderEvidence returns the price of the sum of which part is a share, under the evidence of the job. It returns nil if no way to sum
-// fits, if the sum takes more than the exact way may, or if an elimination order is cheaper or may be.
+// priceUnderEvidence returns the price of the whole sum that part belongs to, under the evidence of the job. It returns nil if no way to sum
+// fits, if the sum takes more than an exact answer may, or if an elimination order is cheaper or, while none is known, may be.
 func priceUnderEvidence(ctx context.Context, j *proposal.Job, ask proposal.Ask, part *Sum) (*query.Cost, error) {
 	const isMaximal = false // the sum is wanted, not the most probable assignment
 	f, err := formOf(ctx, j.Problem(), part, ask.Joint, isMaximal)
@@ -122,8 +122,9 @@ func (f *form) cost(splits bool, memory int64) query.Cost {
 	}
 }
 
-// hasFewVectors reports whether the count vectors are at most the square root of the number of assignments of the variables that are no
-// leaves. With splits the counts of all groups of a class are kept apart.
+// hasFewVectors reports whether the count vectors are so few that no elimination order can be cheaper by much: at most the square root of
+// the number of assignments of the variables that are no leaves, which are summed out. With splits the counts of all groups of a class,
+// the variables with the same weights, are kept apart.
 func (f *form) hasFewVectors(splits bool) bool {
 	log2Assignments := 0.0 // of the variables that are no leaves
 	for v := range f.weights {

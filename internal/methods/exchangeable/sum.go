@@ -262,7 +262,7 @@ func (r *sides) addForbidden(x term, monomials map[string]int, walk *innerWalk) 
 	}
 }
 
-// divide divides the members of a term into those of inner classes and those of outer ones.
+// divide divides the members of a term, its conditions on the counts of classes, into those on inner classes and those on outer ones.
 func (t *termSum) divide(members []member) (inside, outside []member) {
 	for _, m := range members {
 		if slices.Contains(t.inner.classes, m.class) {
@@ -274,8 +274,9 @@ func (t *termSum) divide(members []member) (inside, outside []member) {
 	return inside, outside
 }
 
-// monomial returns the number of a set of inner members in the basis, which has a row for each such set: by inner vector, the number of
-// ways to choose the members. monomials has the numbers by the sets as text. A set that is not in it is added to it and to the basis.
+// monomial returns the number of the row of the basis for a set of inner members. A member is a condition: so many variables of a class have
+// a value. The row has, by inner vector, the number of ways to choose variables for all members. monomials has the numbers of the rows by
+// the sets as text. If it does not have the set, the set is added to it, and its row to the basis.
 func (r *sides) monomial(members []member, monomials map[string]int, walk *innerWalk) int {
 	key := fmt.Sprint(members)
 	number, ok := monomials[key]
@@ -338,9 +339,9 @@ func (r *sides) newWorker(ctx context.Context) *outerWorker {
 	}
 }
 
-// fillTerms sets row to the logarithms of the terms that combine one outer vector with every inner vector: of the weights of the classes'
-// count vectors and of the interactions' terms, each ln times the number of ways to choose its members among the counts. constant is added
-// to all.
+// fillTerms sets row to the logarithms of the terms that combine one outer vector with every inner vector. A logarithm is the sum of constant,
+// of those of the classes' weights, and of ln · ways for each term of the interactions: ways is the number of sets of variables that meet
+// the conditions of the term, its members. If some set meets the conditions of a forbidden term, the logarithm is −Inf.
 func (w *outerWorker) fillTerms(vector int, constant logarithm, row []logarithm) {
 	ln := w.readOuter(vector, constant)
 	if ln.isImpossible() {
@@ -379,7 +380,7 @@ func (w *outerWorker) readOuter(vector int, constant logarithm) logarithm {
 		ln = ln.plus(x.ln.times(countWays(x.members, w.counts)))
 	}
 	for _, x := range w.outerForbidden {
-		if countWays(x.members, w.counts) > 0 {
+		if countWays(x.members, w.counts) > 0 { // some set of variables meets the conditions of a forbidden term
 			ln = impossible
 		}
 	}

@@ -356,7 +356,7 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 	isTable := o.out < len(r.shape.scopes) // buffers of adjoints follow those of tables
 	isLastTable := o.out == len(r.shape.scopes)-1
 	r.stats.Lost = r.stats.Lost || result.Lost && r.mergeFactor.IsZero() && isTable
-	if r.mergeFactor.IsZero() && isLastTable { // a value of 0 ends nothing: its adjoint may be wanted
+	if r.mergeFactor.IsZero() && isLastTable { // a scale of 0 would end the slice (executeAll), but adjoints may be wanted even if Z is 0
 		r.mergeFactor = scaled.One
 	}
 

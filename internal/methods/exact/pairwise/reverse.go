@@ -96,7 +96,8 @@ func (s *shape) backwardProgram(readings *readings, maxKept float64) *program {
 	return e.program
 }
 
-// emitSliceAdjoints emits the backward pass in each slice: the adjoints from the last table down to static tables.
+// emitSliceAdjoints emits the backward pass in each slice: the adjoints from the last table of the tree, the root, down to static tables,
+// which are the same in all slices. The root has no index, so its table and adjoint are one number.
 func (e *backwardEmitter) emitSliceAdjoints() {
 	s := e.shape
 	e.begin(inEachSlice)
@@ -112,8 +113,9 @@ func (e *backwardEmitter) emitSliceAdjoints() {
 	}
 }
 
-// emitStaticAdjoints emits the backward pass after the slices: the adjoints of the frontier, which are the sums over the slices, and of the
-// static tables below it. It frees all static tables.
+// emitStaticAdjoints emits the backward pass after the slices. Static tables are computed once for all slices; those of the frontier are
+// merged in each slice, and their adjoints are the sums over the slices. From these it goes on to the static tables below. It frees all
+// static tables.
 func (e *backwardEmitter) emitStaticAdjoints(frontier []int) {
 	s := e.shape
 	e.begin(afterSlices)
@@ -134,8 +136,9 @@ func (e *backwardEmitter) emitStaticAdjoints(frontier []int) {
 	}
 }
 
-// clearFrontier returns the frontier: the static tables, which are computed once for all slices, that are merged in each slice and whose
-// adjoint is needed. For each it emits the operation that sets the sum of its adjoint over slices to 0.
+// clearFrontier returns the frontier. Static tables are computed once for all slices. A static table is in the frontier if it is merged in
+// each slice, with a table that is not static, and if its adjoint is needed. For each of these, clearFrontier emits the operation that sets
+// the sum of its adjoint over slices to 0.
 func (e *backwardEmitter) clearFrontier() (frontier []int) {
 	s := e.shape
 	for k, m := range s.merges {
@@ -151,9 +154,9 @@ func (e *backwardEmitter) clearFrontier() (frontier []int) {
 	return frontier
 }
 
-// emitAdjointsBelow emits the adjoints of all tables below a table of the tree that need one, from those of the tables that they are merged
-// into. The adjoint of the table must be live. Each adjoint is freed when those of its two tables are made. It stops if the program is too
-// long.
+// emitAdjointsBelow emits the adjoints of the tables below a table of the tree, as far as they are needed. The adjoint of the table must be
+// live. It goes down the tree: from the adjoint of a merge's result it makes those of the two tables merged, and then frees it. It stops if
+// the program is too long.
 func (e *backwardEmitter) emitAdjointsBelow(table int) {
 	s := e.shape
 	stack := []int{table}

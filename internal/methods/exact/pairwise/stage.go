@@ -98,9 +98,9 @@ func (x *spec) moveIntoBlocks(valuesInBlock map[int]int) {
 	}
 }
 
-// sortOuter sorts the loops over blocks by the smallest stride that they have in the result and in the staged operands, the largest first.
-// Axes that a staged operand does not have come last, so that blocks that use the same staged data follow each other. Otherwise consecutive
-// blocks are near each other in one of the tables.
+// sortOuter sorts the loops over blocks by their smallest stride in the result and in the staged operands, the largest first, so that
+// consecutive blocks are near each other in one of these tables. Axes that a staged operand does not have come last: along them blocks use
+// the same staged data, so these blocks follow each other.
 func (x *spec) sortOuter() {
 	const result = 2
 	smallestStride := func(a axis) int {
@@ -109,7 +109,7 @@ func (x *spec) sortOuter() {
 			if isStaged := x.staged[operand].size > 0; !isStaged {
 				continue
 			}
-			if a.stride[operand] == 0 {
+			if a.stride[operand] == 0 { // the operand does not have the axis
 				return 0
 			}
 			smallest = min(smallest, a.stride[operand])
