@@ -337,7 +337,7 @@ func (c *chain) partialProduct(i int) (countspace.Poly, error) {
 		return countspace.Constant(c.countVariables, scaled.One), nil
 	}
 	lastKept := i - 1
-	for c.partials[lastKept].Shape == nil {
+	for c.partials[lastKept].Shape == nil { // it ends: the product of the first factor alone is kept
 		lastKept--
 	}
 	for k := lastKept + 1; k < i; k++ {

@@ -249,8 +249,8 @@ func (m *maximiser) linkMaximum(link, x int) maximum {
 	return maximum{weight, 1}
 }
 
-// readArgument sets the values of the indices that were eliminated below a step to those that give the step's entry at the present values
-// of its own indices. Of several values it takes the smallest.
+// readArgument sets m.value for the indices that were maximised over in a step and in the steps that it is made from. They get the values
+// that give the step's entry at the present values of its own indices; of several the smallest. Steps without factors have no such index.
 func (m *maximiser) readArgument(step int) {
 	s := &m.steps[step]
 	switch s.op {

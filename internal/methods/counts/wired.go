@@ -50,8 +50,8 @@ const (
 )
 
 // planNet plans the elimination of the tables of a piece, a connected part of the network, along contractionorder.MinFill's order. Entries
-// of the tables are polynomials in the counts. The tables with an index are multiplied in the sequence of their boxes, the smallest first,
-// before the index is summed out.
+// of the tables are polynomials in the counts, and the box of a table is the range of their exponents. The tables with an index are
+// multiplied in the sequence of their boxes, the smallest first, before the index is summed out.
 func (l *layout) planNet(ctx context.Context, p piece) (*netPlan, error) {
 	sub, err := l.subnetwork(p)
 	if err != nil {

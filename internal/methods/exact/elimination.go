@@ -155,10 +155,11 @@ func (j run) contractAgain(value btn.Value, hasTotal bool) (btn.Value, error) {
 
 	// In wide numbers.
 	a, err := j.contractWide()
-	switch { // over budget: wide numbers take too much
+	switch {
 	case err == nil:
 	case fault.CodeOf(err) != fault.OverBudget:
 		return btn.Value{}, err
+	// From here on wide numbers take too much.
 	case hasTotal && hasNoCertainDigit(value):
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w", ErrCancelled, value.Doubt, err)
 	case hasTotal && !value.Z.IsZero():

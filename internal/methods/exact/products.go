@@ -162,7 +162,8 @@ func (j run) contractFactor(factor *btn.ProductFactor) (factorValue, float64, er
 }
 
 // sumFactor contracts the parts of a factor's estimate e, and sets v.z, v.marginals and v.joint to the sums of their values, weighted by
-// e.Weights(). v also gets the worst of their rounding and doubt. It returns the flops. net is the network of the factor.
+// e.Weights(). v also gets the sum of their bounds of rounding, the most digits that cancelled, and the first doubt. It returns the flops.
+// net is the network of the factor.
 func (j run) sumFactor(
 	v *factorValue, net *btn.Network, e *btn.Estimate, want btn.Want,
 ) (float64, error) {

@@ -42,7 +42,7 @@ func (j run) contractUnsigned(value btn.Value) (resolved btn.Value, ok bool, err
 		return value, false, nil
 	}
 	order, cost, err := j.chainOrder(star, chains)
-	// A flop in wide numbers takes about as long as wideWork others.
+	// A flop in wide numbers, which have more digits and exponents than float64, takes about as long as wideWork others.
 	isTooExpensive := cost.Flops > wideWork*value.Flops || cost.Bytes > float64(j.Memory)
 	if err != nil || isTooExpensive {
 		return value, false, err

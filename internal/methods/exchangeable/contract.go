@@ -165,7 +165,7 @@ func (f *form) marginalRows(
 ) ([][]float64, error) {
 	rows := make([][]float64, len(f.weights))
 	for class, l := range lists {
-		shares, err := l.groupMarginals(ctx, distributions[class])
+		groupRows, err := l.groupMarginals(ctx, distributions[class])
 		if err != nil {
 			return nil, err
 		}
@@ -173,11 +173,12 @@ func (f *form) marginalRows(
 			for _, v := range g.variables {
 				rows[v] = make([]float64, l.values)
 				for x := range rows[v] {
-					rows[v][x] = shares[k][f.partition.canonical(v, x)]
+					rows[v][x] = groupRows[k][f.partition.canonical(v, x)]
 				}
 			}
 		}
 	}
+	// The leaves, variables that were summed out, follow from their neighbours.
 	return rows, f.leafMarginals(ctx, newPairs(lists, distributions, jointOf), rows)
 }
 
@@ -232,9 +233,9 @@ func (f *form) leafMarginals(ctx context.Context, pairProbabilities *pairs, rows
 	return nil
 }
 
-// neighbourProbabilities returns the probability of the values of a leaf's neighbours as a function of their number as a row, the last
-// neighbour's value fastest. rows has the marginals of variables that are no leaves, and pairProbabilities the joint ones of two, by the
-// class's values, which canonical gives for the variables' own.
+// neighbourProbabilities returns a function of row: the probability that a leaf's neighbours have combination of values number row, the
+// last neighbour's value fastest. A leaf has at most two neighbours. rows has the marginals of single variables by their own values.
+// pairProbabilities has those of two, by the class's values, which canonical gives for the variables' own.
 func (f *form) neighbourProbabilities(l *leaf, places []place, pairProbabilities *pairs, rows [][]float64) func(row int) float64 {
 	switch len(l.neighbours) {
 	case 0:

@@ -83,7 +83,8 @@ func (g *classGraph) join(classes []int) {
 	}
 }
 
-// tableSize returns the number of combinations of count vectors of a class and its neighbours that are not summed out.
+// tableSize returns the number of entries of the table of class c: the combinations of its count vectors and those of its neighbours that
+// are not summed out. sizes are the numbers of count vectors of the classes.
 func (g *classGraph) tableSize(c int, sizes []float64) float64 {
 	size := sizes[c]
 	for d, isNeighbour := range g.adjacent[c] {
@@ -320,7 +321,7 @@ func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
 			return nil, err
 		}
 	}
-	// marginalRows takes a jointOf without an error: after one, jointOf returns zeros and leaves the error in err, and the rows are void.
+	// marginalRows takes a jointOf that returns no error. So jointOf leaves its error in err and returns zeros, and then the rows are void.
 	jointOf := func(classes []int) []float64 {
 		p, jointErr := e.marginalOf(ctx, joint, classes)
 		if jointErr != nil {

@@ -100,7 +100,7 @@ func classesPlan(ctx context.Context, p *problem.Problem) (*btn.Plan, error) {
 }
 
 // cost returns the cost of a sum in the way that evaluate takes: over all count vectors, value by value, or class by class. The flops are 0
-// if no way fits. With splits the counts of all groups are kept apart.
+// if no way fits. With splits the counts of all groups, the variables of a class with the same weights, are kept apart.
 func (f *form) cost(splits bool, memory int64) query.Cost {
 	if f.checkSize(splits, memory) == nil {
 		vectors := f.vectorCount(splits)

@@ -163,7 +163,8 @@ func (t *termSum) addMasses() {
 // after share/WholeShare of them.
 func shareStart(vectors int, share int64) int64 { return int64(vectors) * share / WholeShare }
 
-// eachOuter calls visit for every outer vector of the share, numbered from 0, in parallel. Each thread has a worker of its own.
+// eachOuter calls visit in parallel for every outer vector from firstOuter to endOuter−1, numbered from 0. An outer vector combines count
+// vectors of the outer classes. Each thread has a worker of its own. The error is the context's.
 func (t *termSum) eachOuter(ctx context.Context, sides *sides, threads int, visit func(worker *outerWorker, outer int)) error {
 	threads = sumproduct.Threads(threads)
 	workers := make([]*outerWorker, threads)
@@ -246,7 +247,8 @@ func (r *sides) addTerm(x term, monomials map[string]int, walk *innerWalk) {
 	}
 }
 
-// addForbidden is addTerm for a forbidden set of members: a vector is impossible if its counts have a way to choose the members.
+// addForbidden is addTerm for a forbidden term: a vector is impossible if, with its counts, some set of variables meets the conditions of
+// the term, its members.
 func (r *sides) addForbidden(x term, monomials map[string]int, walk *innerWalk) {
 	switch inside, outside := r.divide(x.members); {
 	case len(inside) == 0:
@@ -339,9 +341,9 @@ func (r *sides) newWorker(ctx context.Context) *outerWorker {
 	}
 }
 
-// fillTerms sets row to the logarithms of the terms that combine one outer vector with every inner vector. A logarithm is the sum of constant,
-// of those of the classes' weights, and of ln · ways for each term of the interactions: ways is the number of sets of variables that meet
-// the conditions of the term, its members. If some set meets the conditions of a forbidden term, the logarithm is −Inf.
+// fillTerms sets row to the logarithms of the terms that combine one outer vector with every inner vector. A logarithm is the sum of
+// constant, of those of the classes' weights, and of ln · ways for each term of the interactions: ways is the number of sets of variables
+// that meet the conditions of the term, its members. If some set meets the conditions of a forbidden term, the logarithm is −Inf.
 func (w *outerWorker) fillTerms(vector int, constant logarithm, row []logarithm) {
 	ln := w.readOuter(vector, constant)
 	if ln.isImpossible() {
@@ -365,8 +367,9 @@ func (w *outerWorker) fillTerms(vector int, constant logarithm, row []logarithm)
 	}
 }
 
-// readOuter sets vectors and counts to those of an outer vector, and returns its factor of the terms: constant, the weights of the outer
-// classes' count vectors unless isBare is set, and the terms of outer members alone.
+// readOuter sets w.vectors and w.counts for the outer classes to those of an outer vector. It returns the logarithm of what is common to all
+// terms of that vector: constant, the weights of the outer classes' count vectors unless isBare is set, and the terms whose members are all
+// of outer classes. A term has ln times the number of ways to choose its members.
 func (w *outerWorker) readOuter(vector int, constant logarithm) logarithm {
 	w.outer.splitVector(vector, w.vectors)
 	ln := constant
@@ -387,8 +390,9 @@ func (w *outerWorker) readOuter(vector int, constant logarithm) logarithm {
 	return ln
 }
 
-// addMixedTerms adds to row, by inner vector, the terms with members of both sides: the outer members give a factor for each monomial of
-// inner ones, and the inner vector the number of ways to choose the monomial.
+// addMixedTerms adds the terms with members of both sides to row, by inner vector. A term is ln · ways of its outer members · ways of its
+// inner members. The inner members are a monomial, which many terms share. So the first two factors are added up by monomial (w.factors),
+// and then multiplied by the ways of the monomial for each inner vector (w.basis).
 func (w *outerWorker) addMixedTerms(row []logarithm) {
 	clear(w.factors)
 	for _, x := range w.mixedTerms {
@@ -397,7 +401,8 @@ func (w *outerWorker) addMixedTerms(row []logarithm) {
 		}
 	}
 	for m, factor := range w.factors {
-		if factor == (logarithm{}) || w.look.Over(int64(len(row))) { // after the context has ended, row is void (eachOuter looks at look.Err)
+		// A factor of 0 adds nothing. After the context has ended, row is void (eachOuter looks at look.Err).
+		if factor == (logarithm{}) || w.look.Over(int64(len(row))) {
 			continue
 		}
 		for i, ways := range w.basis[m] {
@@ -456,22 +461,22 @@ func (t *termSum) jointOf(classes []int) []float64 {
 
 	// What each vector of a side adds to the index of the result. Classes that are not asked for have stride 0.
 	vectors := make([]int, len(t.lists))
-	indexShares := func(s *side) []int {
-		shares := make([]int, s.size)
-		for vector := range shares {
+	offsetsOf := func(s *side) []int {
+		offsets := make([]int, s.size)
+		for vector := range offsets {
 			s.splitVector(vector, vectors)
 			for _, c := range s.classes {
-				shares[vector] += stride[c] * vectors[c]
+				offsets[vector] += stride[c] * vectors[c]
 			}
 		}
-		return shares
+		return offsets
 	}
-	innerShares, outerShares := indexShares(&t.inner), indexShares(&t.outer)
+	innerOffsets, outerOffsets := offsetsOf(&t.inner), offsetsOf(&t.outer)
 
 	probabilities := make([]float64, size)
-	for o, outerShare := range outerShares[t.firstOuter:t.endOuter] {
-		for i, w := range t.masses[o*len(innerShares) : (o+1)*len(innerShares)] {
-			probabilities[outerShare+innerShares[i]] += w / t.sum
+	for o, outerOffset := range outerOffsets[t.firstOuter:t.endOuter] {
+		for i, w := range t.masses[o*len(innerOffsets) : (o+1)*len(innerOffsets)] {
+			probabilities[outerOffset+innerOffsets[i]] += w / t.sum
 		}
 	}
 	return probabilities

@@ -275,9 +275,9 @@ func (b *valueSum) relativeError() float64 { return math.Ldexp(b.roundings, -53)
 // in which the variables of state s have value a, and those of stateBefore all values before a, has the probability
 // sumsBefore[a][stateBefore] · weightsOf[a][s] · backward[stateBefore+s]. It goes back over the values and computes backward on the way.
 func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
-	shares := make([][]float64, len(b.groups))
-	for k := range shares {
-		shares[k] = make([]float64, len(b.functions))
+	marginals := make([][]float64, len(b.groups))
+	for k := range marginals {
+		marginals[k] = make([]float64, len(b.functions))
 	}
 	look := pace.New(ctx)           // counts operations, and is over once the context has ended
 	backward := make(box, b.states) // by state before a value: the sum over all later values, over the sum of all terms
@@ -296,7 +296,7 @@ func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
 				next[stateBefore] = next[stateBefore].Add(term)
 				if p := term.Mul(y).Float64(); p > 0 {
 					for k, n := range b.countsOf[state] {
-						shares[k][a] += p * float64(n) / float64(len(b.groups[k].variables))
+						marginals[k][a] += p * float64(n) / float64(len(b.groups[k].variables))
 					}
 				}
 			}
@@ -304,21 +304,21 @@ func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
 		backward = next
 	}
 
-	normaliseRows(shares) // their sums are 1 up to rounding
-	return shares, nil
+	normaliseRows(marginals) // their sums are 1 up to rounding
+	return marginals, nil
 }
 
 // marginals returns P(x) by variable and value. Z is above 0.
 func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
-	shares, err := b.groupMarginals(ctx)
+	groupRows, err := b.groupMarginals(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows := make([][]float64, len(b.weights))
-	setRow := func(v int32, share []float64) { // share is by the class's value, which canonical gives for the variable's own
-		rows[v] = make([]float64, len(share))
+	setRow := func(v int32, groupRow []float64) { // groupRow is by the class's value, which canonical gives for the variable's own
+		rows[v] = make([]float64, len(groupRow))
 		for x := range rows[v] {
-			rows[v][x] = share[b.partition.canonical(v, x)]
+			rows[v][x] = groupRow[b.partition.canonical(v, x)]
 		}
 	}
 	for _, g := range b.fields.groups[0] { // of the one class
@@ -332,7 +332,7 @@ func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
 	}
 	for k, g := range b.groups {
 		for _, v := range g.variables {
-			setRow(v, shares[k])
+			setRow(v, groupRows[k])
 		}
 	}
 	return rows, b.leafMarginals(ctx, nil, rows)
