@@ -36,13 +36,13 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 			"plan: the form in count space takes %.3g flops, %s goes up to %.0g", cost.Flops, j.Settings.Method, limit)
 	}
 	// The plan depends on the network alone, so no shape tells plans apart.
-	plan, hit, err := j.Remember(ctx, "counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+	plan, cacheState, err := j.Remember(ctx, "counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return form, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return proposal.NewAssignment(plan, hit), nil
+	return proposal.NewAssignment(plan, cacheState), nil
 }
 
 // countFlops is the cost up to which products in count space are taken without a look at

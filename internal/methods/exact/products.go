@@ -66,7 +66,7 @@ func (j run) multiplyFactors(factors []btn.ProductFactor) (btn.Value, error) {
 	total, cofactors := multiplyOthers(j.Net.Scale, values)
 	value := btn.Value{Z: total, Flops: flops}
 	for f := range values {
-		value.Digits += values[f].digits
+		value.Digits += values[f].digits // log10 Σ|terms|/|Z|, which adds up over the factors of a product
 		value.Doubt = cmp.Or(value.Doubt, values[f].doubt)
 		if r := values[f].rounding; r != nil {
 			value.Rounding = addBounds(r.Mul(cofactors[f].Abs()), value.Rounding)

@@ -36,14 +36,14 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if isJoint {
 		settings += " joint"
 	}
-	plan, hit, err := j.Remember(ctx, settings, p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
+	plan, cacheState, err := j.Remember(ctx, settings, p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
 		return treePlan(computing, p, j.Settings)
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	assignment := proposal.NewPricedAssignment(plan, hit)
+	assignment := proposal.NewPricedAssignment(plan, cacheState)
 	assignment.MayCancel = !isJoint && plan.Estimates[0].Cost.Flops > policy.WideFlops && p.HasNegativeEntries()
 	if limit := proposal.ExactFlopLimit(j.Settings); assignment.Cost.Flops > limit {
 		return nil, fault.New(fault.OverBudget,
@@ -151,13 +151,13 @@ func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []
 	}
 
 	// The settings have the digest, in place of a shape.
-	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+	plan, cacheState, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return computed, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return proposal.NewPricedAssignment(plan, hit), nil
+	return proposal.NewPricedAssignment(plan, cacheState), nil
 }
 
 // planGroupsWithin returns the plan of the marginals of targets group by group. It returns nil if that takes more than maxFlops, or, by the

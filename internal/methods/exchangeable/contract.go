@@ -340,7 +340,7 @@ func (c *summedForm) joint(variables []int) []float64 {
 	classes := make([]int, len(variables))
 	size := 1
 	for k, v := range variables {
-		classes[k] = int(c.partition.class[v])
+		classes[k] = int(c.partition.classOf[v])
 		size *= len(c.weights[v])
 	}
 	cells := make([]float64, size)

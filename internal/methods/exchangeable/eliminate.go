@@ -358,7 +358,7 @@ func (e *eliminated) drawVectors(stream *rand.Rand, vectors []int) {
 // classPairs lists the pairs of different classes that the two neighbours of some leaf have. The marginal of a leaf needs the joint
 // distribution of its neighbours, so both classes have to be in one table of the elimination.
 func (f *form) classPairs() (sets [][]int) {
-	class := f.partition.class
+	class := f.partition.classOf
 	isListed := map[[2]int32]bool{}
 	for _, l := range f.interactions.leafOf {
 		if l != nil && len(l.neighbours) == 2 {

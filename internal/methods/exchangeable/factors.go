@@ -177,8 +177,9 @@ func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, e
 		net:      net, memory: float64(memory), look: pace.New(ctx),
 	}
 
-	// scopesOf has put the number of the core in the place of each table's. Replace them by the numbers of the tables. After a core that is
-	// no plain table the error is nil, unless the context ended.
+	// Read the table of each core. So far placedTables and unaryTables have the number of the core in the place of the table's (scopesOf).
+	// f.sequences[core] are its variables in the sequence of its axes. After a core that is no plain table the result is nil, and so is the
+	// error, unless the context ended.
 	for k := range f.placedTables {
 		p := &f.placedTables[k]
 		id, ok := r.readCore(p.table)
@@ -196,7 +197,7 @@ func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, e
 			list[k] = id
 		}
 	}
-	f.sequences = nil
+	f.sequences = nil // not needed any more
 	f.moveLeaves()
 	return f, nil
 }

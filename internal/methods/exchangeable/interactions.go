@@ -17,9 +17,9 @@ const negligible = 1e-24
 
 // interaction is a function u_S of a set of variables.
 type interaction struct {
-	scope  scope       // S
-	number int32       // of the function: equal functions have the same number
-	u      []logarithm // values in nats, the last variable fastest
+	scope    scope       // S
+	function int32       // the number of the function: equal functions have the same number
+	ln       []logarithm // values in nats, the last variable fastest
 }
 
 // interactions are a product of tables over variables that are no leaves:
@@ -142,7 +142,7 @@ func (m *maker) sumOutLeaves(memory int64, look *pace.Pace) (ok bool, err error)
 // dropRoundings drops the terms whose entries are all roundings, other than those of leaves.
 func (m *maker) dropRoundings() {
 	m.terms = slices.DeleteFunc(m.terms, func(a interaction) bool {
-		return !m.leafScopes[a.scope] && !slices.ContainsFunc(a.u, func(x logarithm) bool { return math.Abs(x.High) > negligible })
+		return !m.leafScopes[a.scope] && !slices.ContainsFunc(a.ln, func(x logarithm) bool { return math.Abs(x.High) > negligible })
 	})
 }
 
@@ -342,11 +342,11 @@ func (m *maker) addInteraction(s scope, number int32) {
 	a := &m.terms[term]
 	if !m.isPrivate[term] {
 		m.isPrivate[term] = true
-		a.number = m.addFunction(slices.Clone(a.u))
-		a.u = m.functions[a.number]
+		a.function = m.addFunction(slices.Clone(a.ln))
+		a.ln = m.functions[a.function]
 	}
 	for k, y := range m.functions[number] {
-		a.u[k] = a.u[k].plus(y)
+		a.ln[k] = a.ln[k].plus(y)
 	}
 }
 
@@ -371,7 +371,7 @@ func splitMeans(u []logarithm, d, inner int) []logarithm {
 }
 
 // decompose returns a function of a scope as a sum of parts over subsets S of its variables. The part of S is the mean over all other
-// variables, less the parts of the subsets of S. A function that is −Inf somewhere has one part, the function itself.
+// variables, less the parts of the subsets of S. A function that is −Inf somewhere has no such means; it has one part, the function itself.
 func (m *maker) decompose(s scope, function int32) *parts {
 	u := m.functions[function]    // logarithms, by combination of values
 	k := s.order()                // the number of variables

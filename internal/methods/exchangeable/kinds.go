@@ -61,9 +61,9 @@ type kind struct {
 
 // shape is an interaction up to the identity of its variables.
 type shape struct {
-	number int32           // of its function
-	class  pattern         // by axis: the class of the variable
-	value  [maxOrder]int32 // by axis: the relabelling of the variable
+	function    int32           // the number of its function
+	class       pattern         // by axis: the class of the variable
+	relabelling [maxOrder]int32 // by axis: the number of the variable's relabelling
 }
 
 // kindsOf returns the interactions as terms of the counts of the classes. A shape is what interactions have in common if they differ in
@@ -78,7 +78,7 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 	}
 	functions := map[int32]*interaction{} // by number
 	for i := range m.terms {
-		functions[m.terms[i].number] = &m.terms[i]
+		functions[m.terms[i].function] = &m.terms[i]
 	}
 
 	k = &kinds{}
@@ -88,7 +88,7 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 		if kind.number != kind.countSets(sizes) { // some sets have no interaction
 			return nil, nil, nil
 		}
-		eachEntry := func(s shape, visit func(pattern, logarithm)) { p.eachEntry(m, functions[s.number], s, visit) }
+		eachEntry := func(s shape, visit func(pattern, logarithm)) { p.eachEntry(m, functions[s.function], s, visit) }
 		for _, s := range k.addKind(kind, frequency, eachEntry) {
 			deviates[s] = true
 		}
@@ -217,9 +217,9 @@ var noPattern = pattern{-1, -1, -1, -1, -1, -1}
 
 // shapeOf returns the shape of an interaction: the number of its function, and of each axis the class and the relabelling of the variable.
 func (p *partition) shapeOf(a *interaction) shape {
-	s := shape{number: a.number, class: noPattern}
+	s := shape{function: a.function, class: noPattern}
 	for k, v := range a.scope.variables() {
-		s.class[k], s.value[k] = int16(p.class[v]), p.value[v]
+		s.class[k], s.relabelling[k] = int16(p.classOf[v]), p.relabellingOf[v]
 	}
 	return s
 }
@@ -229,10 +229,10 @@ func (p *partition) shapeOf(a *interaction) shape {
 func (p *partition) eachEntry(m *interactions, a *interaction, s shape, visit func(pattern, logarithm)) {
 	dims := m.dims(a.scope)
 	digits := make([]int, len(dims))
-	for _, x := range a.u {
+	for _, x := range a.ln {
 		q := noPattern
 		for axis, value := range digits {
-			if relabelling := p.values[s.value[axis]]; relabelling != nil {
+			if relabelling := p.relabellings[s.relabelling[axis]]; relabelling != nil {
 				value = int(relabelling[value])
 			}
 			q[axis] = s.class[axis]*maxDomain + int16(value)

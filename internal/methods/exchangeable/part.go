@@ -126,12 +126,12 @@ func isPermutation(list []uint8) bool {
 // partition returns the classes as a partition of the variables. It returns nil if the variables without a class are not the leaves of f,
 // the variables that are summed out.
 func (c *Classes) partition(f *factors) *partition {
-	p := &partition{count: c.Count, class: c.ClassOf, value: c.RelabellingOf, values: c.Relabellings}
-	if p.value == nil {
-		p.value = make([]int32, len(c.ClassOf))
+	p := &partition{count: c.Count, classOf: c.ClassOf, relabellingOf: c.RelabellingOf, relabellings: c.Relabellings}
+	if p.relabellingOf == nil {
+		p.relabellingOf = make([]int32, len(c.ClassOf))
 	}
-	if len(p.values) == 0 || p.values[0] != nil { // the first one, no relabelling, is missing, or an empty list
-		p.values = append([][]uint8{nil}, p.values[min(1, len(p.values)):]...)
+	if len(p.relabellings) == 0 || p.relabellings[0] != nil { // the first one, no relabelling, is missing, or an empty list
+		p.relabellings = append([][]uint8{nil}, p.relabellings[min(1, len(p.relabellings)):]...)
 	}
 	for v, class := range c.ClassOf {
 		if (class < 0) != (f.leafOf[v] != nil) {

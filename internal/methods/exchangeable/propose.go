@@ -41,7 +41,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 
 	// Find the classes, or remember that there are none.
-	plan, hit, err := j.Remember(ctx, "exchangeable", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+	plan, cacheState, err := j.Remember(ctx, "exchangeable", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		return classesPlan(computing, j.Problem())
 	})
 	if err != nil || len(plan.Estimates) == 0 { // no estimates: there are no classes
@@ -52,7 +52,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if cost == nil || err != nil {
 		return nil, err
 	}
-	assignment := proposal.NewAssignment(plan, hit)
+	assignment := proposal.NewAssignment(plan, cacheState)
 	assignment.Cost = cost
 	return assignment, nil
 }
@@ -128,7 +128,7 @@ func (f *form) cost(splits bool, memory int64) query.Cost {
 func (f *form) hasFewVectors(splits bool) bool {
 	log2Assignments := 0.0 // of the variables that are no leaves
 	for v := range f.weights {
-		if f.partition.class[v] >= 0 {
+		if f.partition.classOf[v] >= 0 {
 			possible := 0
 			for _, w := range f.weights[v] {
 				if w != 0 {
@@ -148,7 +148,8 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 	if f == nil || err != nil {
 		return nil, 0, err
 	}
-	interactions, err := interactionsIn(ctx, p, f, false)
+	const isMaximal = false // leaves are summed out
+	interactions, err := interactionsIn(ctx, p, f, isMaximal)
 	if interactions == nil || err != nil {
 		return nil, 0, err
 	}
@@ -156,7 +157,7 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 	if partition == nil || err != nil {
 		return nil, 0, err
 	}
-	k, _, err := kindsOf(ctx, interactions, partition)
+	k, _, err := kindsOf(ctx, interactions, partition) // nil: not all variables of a class have equal interactions
 	if k == nil || err != nil || k.lnError > deviation {
 		return nil, 0, err
 	}
@@ -165,14 +166,14 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 	sizes := partition.sizes()
 	vectors, allVectors := make([]float64, len(sizes)), 1.0
 	for c, n := range sizes {
-		vectors[c] = compositions(n, f.domains[slices.Index(partition.class, int32(c))])
+		vectors[c] = compositions(n, f.domains[slices.Index(partition.classOf, int32(c))])
 		allVectors *= vectors[c]
 	}
 
-	// Class by class or value by value there may be fewer.
+	// Class by class or value by value there may be fewer numbers to add up.
 	canSumByClass := chooseElimination(k, vectors, nil).largest <= maxVectors // nil: no two classes have to be in one table
 	canSumByValue := func() bool {
-		return len(sizes) == 1 && separate(k, sizes[0], f.domains[slices.Index(partition.class, 0)]) != nil
+		return len(sizes) == 1 && separate(k, sizes[0], f.domains[slices.Index(partition.classOf, 0)]) != nil
 	}
 	if !canSumByClass && !canSumByValue() {
 		return nil, 0, nil
@@ -180,7 +181,10 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 	if allVectors > maxVectors {
 		allVectors = 1 // they are summed in another way, in one part
 	}
-	classes = &Classes{Count: partition.count, ClassOf: partition.class, RelabellingOf: partition.value, Relabellings: partition.values}
+	classes = &Classes{
+		Count: partition.count, ClassOf: partition.classOf,
+		RelabellingOf: partition.relabellingOf, Relabellings: partition.relabellings,
+	}
 	const vectorFlops, termFlops = 40, 12 // of a count vector, and of each of its terms
 	return classes, allVectors * (vectorFlops + termFlops*float64(len(k.terms)+len(k.forbidden))), nil
 }

@@ -157,7 +157,7 @@ func (f *form) valueByValue() *valueSum {
 			sum.constant = impossible
 		}
 		sum.groups = append(sum.groups, g)
-		sum.strides = append(sum.strides, sum.states)
+		sum.strides = append(sum.strides, sum.states) // the group's number of variables is a digit of the state, with this stride
 		sum.states *= len(g.variables) + 1
 		if sum.states > maxStates {
 			return nil

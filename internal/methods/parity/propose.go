@@ -56,13 +56,13 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 
 	// The remembered plan serves the network under any evidence. What depends on the evidence is not in it: the assignment has the cost, and
 	// a contraction finds the form itself, so Parities has no fields.
-	plan, hit, err := j.Remember(ctx, "parity", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+	plan, cacheState, err := j.Remember(ctx, "parity", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return proposal.ExactPlan(query.Cost{}, &Parities{}), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	assignment := proposal.NewAssignment(plan, hit)
+	assignment := proposal.NewAssignment(plan, cacheState)
 	assignment.Cost = &cost
 	return assignment, nil
 }

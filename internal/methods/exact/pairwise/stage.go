@@ -266,7 +266,7 @@ func (x *spec) planCopy(operand int, lists []*[]axis) copyPlan {
 			if a.stride[operand] == 0 {
 				continue // the operand does not have the axis
 			}
-			c.axes = append(c.axes, axis{dim: a.dim, stride: [3]int{a.stride[operand], c.size, 0}})
+			c.axes = append(c.axes, axis{dim: a.dim, stride: [3]int{a.stride[operand], c.size, 0}}) // in the operand, and in the copy
 			a.stride[operand] = c.size
 			c.size *= a.dim
 
