@@ -145,8 +145,8 @@ func (n *node) boundDown(ctx context.Context) error {
 }
 
 // chooseWindows chooses the wanted coefficients of a node and of the large nodes below it. The multiplier of a coefficient is what it is
-// multiplied by in the rest of the contraction. Wanted are the blocks in which the bound of the coefficients times the bound of their
-// multipliers is at least 2^minExponent; bounds are exponents of 2. It returns the number of all other coefficients, which are dropped.
+// multiplied by in the rest of the contraction. Both have one bound for each block of blockSize coefficients, as an exponent of 2. A block
+// is wanted if coefficients times multipliers may reach 2^minExponent. It returns the number of all other coefficients, which are dropped.
 func (n *node) chooseWindows(minExponent int64) (dropped int) {
 	if !n.isLarge() {
 		return 0

@@ -66,7 +66,8 @@ func chainFactors(
 	return factors
 }
 
-// newFactor returns the factor of kind k, polynomial p to a power. It is on no ray: the exponents of p are not all multiples of one vector.
+// newFactor returns the factor of kind k, a class of equal pieces: their polynomial p to their number as the power. terms is a bound of its
+// number of terms. It is on no ray: the exponents of p are not all multiples of one vector.
 func newFactor(p countspace.Poly, power, k int) *chainFactor {
 	factor := &chainFactor{base: p, power: power, kind: k, shape: make([]int, len(p.Shape)), terms: 1}
 	nonzero := 0

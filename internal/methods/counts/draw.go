@@ -208,7 +208,8 @@ func (d *drawState) drawOutcome(rng *rand.Rand) int {
 }
 
 // addSplits adds an outcome k for each way to split count c between two factors: k for the left one and c−k for the right one. Its weight
-// is the product of the factors' coefficients at these counts. Factors are polynomials as windows.
+// is the product of the factors' coefficients at these counts. Factors are polynomials as windows, each of which has the coefficients at a
+// range of counts.
 func (d *drawState) addSplits(left, right []window, c int) {
 	for _, x := range left {
 		for _, y := range right {
@@ -221,7 +222,8 @@ func (d *drawState) addSplits(left, right []window, c int) {
 }
 
 // drawTotalCount draws the count c of all legs together. Its probability is proportional to S_c times coefficient c of the root, the
-// product of all pieces' polynomials. s is S in the windows of the root, outside of which the products are negligible.
+// product of all pieces' polynomials. The root has windows, ranges of coefficients outside of which the products are negligible. s is S in
+// these windows.
 func (d *drawState) drawTotalCount(l *line, s []window, rng *rand.Rand) int {
 	d.clearWeights()
 	for _, x := range s {
@@ -234,8 +236,8 @@ func (d *drawState) drawTotalCount(l *line, s []window, rng *rand.Rand) int {
 	return d.drawOutcome(rng)
 }
 
-// splitCount draws the counts of all pieces below a node of the product tree whose count is c, into count, which is by piece. A leaf of the
-// tree is a kind: the power of its polynomial stands for its pieces.
+// splitCount draws the counts of all pieces below a node of the product tree, which add up to c, into count, which is by piece. A leaf of
+// the tree is a kind of equal pieces: its polynomial, to the number of these pieces as the power. d.members has the pieces of each kind.
 func (d *drawState) splitCount(n *node, c int, count []int32, rng *rand.Rand) error {
 	if n.left == nil {
 		return d.splitAmongEqual(n.leaf, d.members[n.leaf], c, count, rng)
@@ -333,8 +335,8 @@ type pieceDraw struct {
 	value       []int             // of a piece with tables, by index: its present value
 }
 
-// newPieceDraw prepares the draws of the pieces of kind k. For a piece without tables it lists the weights of the link's terms by count;
-// for others it fills the tables of the elimination.
+// newPieceDraw prepares the draws of the pieces of kind k, which are equal. A piece without tables is one link: for it, it lists the weights
+// of the link's terms by count. For others it fills the tables of the elimination.
 func (d *drawState) newPieceDraw(k int) (*pieceDraw, error) {
 	kind := &d.kinds[k]
 	draw := &pieceDraw{drawState: d, terms: make([]int, len(kind.links)), work: 1}

@@ -70,8 +70,8 @@ func (f *Form) termCount(link, x int) (count int, weight scaled.Number, ok bool)
 	return count, weight, true
 }
 
-// maximumOf returns the best assignments of a piece of a kind, for count 0 and 1. Weights within the relative difference tolerance are
-// equal.
+// maximumOf returns the best assignments of a piece of a kind, a class of equal pieces: one for count 0 and one for count 1, the number of
+// the piece's legs that count. Weights within the relative difference tolerance are equal.
 func (f *Form) maximumOf(ctx context.Context, kind *kind, tolerance float64) (pieceMaximum, error) {
 	if kind.tables != nil {
 		return f.maximumOfTables(ctx, kind, tolerance)
@@ -82,7 +82,7 @@ func (f *Form) maximumOf(ctx context.Context, kind *kind, tolerance float64) (pi
 	link := kind.links[0]
 	var largest [2]maximum // by count
 	for x, linkWeight := range f.net.Links[link].T.(*tensor.CP).Weights {
-		c, legWeight, _ := f.termCount(link, x)
+		c, legWeight, _ := f.termCount(link, x) // countsOnce has seen to it that every term has a count, of 0 or 1
 		candidate := maximum{scaled.FromFloat(linkWeight).Mul(legWeight), 1}
 		if candidate.weight.IsZero() {
 			continue
@@ -207,8 +207,9 @@ func (m *maximiser) fillMaxima() (maximum, error) {
 	return largest, nil
 }
 
-// stepMaxima returns the table of a step from those of earlier steps. A walk goes through the entries of a table over its first scope.
-// walk.Position[k] is the index of the entry at the same values in a table over the k-th scope behind it.
+// stepMaxima returns the table of a step from those of earlier steps: the largest weight for each combination of values of its indices.
+// m.walk(scope, others…) goes through the entries of a table over scope. walk.Position[k] is then the number of the entry at the same values
+// in a table over others[k].
 func (m *maximiser) stepMaxima(s *step) []maximum {
 	maxima := make([]maximum, int(m.entries(s)))
 	switch s.op {

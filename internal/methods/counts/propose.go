@@ -252,8 +252,8 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 
 // chooseCores returns a part with the first term of each core that goes to count space: the symmetric cores with a long chain of counters
 // (isLongChain), or all symmetric cores if none has one. terms is the number of choices of one term in every such core, and coefficients
-// the number of count vectors of all these cores together. The part is nil if there is no such core, or if there are more than
-// maxCountTerms choices or none.
+// the number of count vectors of all these cores together. The part is nil if there is no such core, or if the number of choices is 0 or
+// above maxCountTerms.
 func chooseCores(net *btn.Network) (part *Counts, terms int, coefficients float64) {
 	part = &Counts{}
 	terms, coefficients = 1, 1.0

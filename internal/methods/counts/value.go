@@ -97,7 +97,7 @@ func (e *evaluation) sumProduct(
 	if err != nil {
 		return scaled.Number{}, err
 	}
-	z := countspace.Dot(s, c.partials[len(c.partials)-1], e.ops)
+	z := countspace.Dot(s, c.partials[len(c.partials)-1], e.ops) // the last partial product is that of all factors
 	if wanted == nil {
 		return z, nil
 	}

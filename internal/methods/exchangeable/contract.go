@@ -159,7 +159,8 @@ func (c *summedForm) marginals(ctx context.Context) ([][]float64, error) {
 
 // marginalRows returns P(x) by variable and value. distributions[c] are the probabilities of the count vectors of class c, lists[c].
 // jointOf returns the probabilities of the vectors of two classes together, the second class fastest: leaves with two neighbours need them.
-// Counts are of the class's values; canonical gives that of a variable's own value.
+// A group is the variables of a class with the same weights. Probabilities of a group are by the class's value; canonical gives the class's
+// value for a variable's own value.
 func (f *form) marginalRows(
 	ctx context.Context, lists []*list, distributions [][]float64, jointOf func(classes []int) []float64,
 ) ([][]float64, error) {

@@ -24,8 +24,8 @@ type elimination struct {
 }
 
 // chooseElimination chooses the sequence in which classes are summed out: always the class with the smallest table next. Its table has an
-// entry for each combination of count vectors of the class and its neighbours. sizes are the numbers of count vectors of the classes.
-// together lists sets of classes that have to be in one table. Cost O(classes³).
+// entry for each combination of count vectors of the class and its neighbours, the classes that interact with it then. sizes are the
+// numbers of count vectors of the classes. together lists sets of classes that have to be in one table. Cost O(classes³).
 func chooseElimination(k *kinds, sizes []float64, together [][]int) *elimination {
 	graph := newClassGraph(k, len(sizes), together)
 	e := &elimination{}

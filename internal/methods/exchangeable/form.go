@@ -280,8 +280,8 @@ func (f *form) listFlops(splits bool) (flops float64) {
 }
 
 // checkSize returns an error if a sum over all count vectors has more than maxVectors or takes more bytes than memory: for the terms, for
-// the lists of the classes, and for the ways to choose members on the inner side. With splits the counts of all groups of a class, the
-// variables with the same weights, are kept apart.
+// the lists of the classes, and for sides.basis, the numbers of ways to meet conditions on inner classes (basisBytes). With splits the
+// counts of all groups of a class, the variables with the same weights, are kept apart.
 func (f *form) checkSize(splits bool, memory int64) error {
 	n := f.vectorCount(splits)
 	bytes := 2 * vectorBytes * n // twice what the terms take

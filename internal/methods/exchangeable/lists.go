@@ -146,7 +146,7 @@ func (w *splitWalk) divideGroups(index int, lnSum, lnOne logarithm) {
 		return
 	}
 	g := &w.groups[index]
-	row := w.current[index*w.values : (index+1)*w.values]
+	row := w.current[index*w.values : (index+1)*w.values] // the counts of g, which eachDivision sets
 	eachDivision(len(g.variables), g.support, row, func() {
 		if w.look.Over(int64(len(w.current) + 16)) { // about the operations of addVector
 			w.err = w.look.Err()
@@ -379,9 +379,9 @@ func (c *convolution) goBack(adjoint box, values int, look *pace.Pace) (inputAdj
 			continue
 		}
 		for vector, shift := range c.indices { // coefficient index of the input and this vector add to coefficient index+shift
-			share := c.weights[vector].Mul(adjoint[index+shift])
-			inputAdjoint[index] = inputAdjoint[index].Add(share)
-			probability := share.Mul(y) // of this vector, together with these counts of the groups before
+			summand := c.weights[vector].Mul(adjoint[index+shift]) // of the derivative by coefficient index of the input
+			inputAdjoint[index] = inputAdjoint[index].Add(summand)
+			probability := summand.Mul(y) // of this vector, together with these counts of the groups before
 			for x, count := range c.counts[vector*values : (vector+1)*values] {
 				if count > 0 {
 					means[x] = means[x].Add(probability.Mul(scaled.FromFloat(float64(count))))

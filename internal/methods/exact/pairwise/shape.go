@@ -86,8 +86,8 @@ func (s *shape) fixSliced() error {
 	return nil
 }
 
-// computeScopes sets the scopes of all tables, from the leaves to the last one, and what follows from them: sizes, and which merge sums out
-// which index.
+// computeScopes sets the scopes of all tables, their indices, from the leaves to the last one. It also sets what follows from them: sizes,
+// and which merge sums out which index.
 func (s *shape) computeScopes() {
 	tables := s.leaves + len(s.merges)
 	s.scopes = make([][]int, tables)
