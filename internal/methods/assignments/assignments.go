@@ -213,7 +213,7 @@ func (j *joinedEstimate) add(e *btn.Estimate) {
 
 // addKind adds the parts that find assignments of a kind: parts along the plan of total, the estimate of Z, if its method has them, or
 // those of an elimination. isInsured is true if a search comes before the elimination. cacheState is the state of the cache for the
-// elimination, or "" if there is none.
+// elimination, or "" if there is none. solution is what a short search has found before, nil if nothing.
 func (j *joinedEstimate) addKind(
 	ctx context.Context, job *proposal.Job, ask proposal.Ask, kind btn.Ask, total *btn.Estimate, solution *search.Known,
 ) (isInsured bool, cacheState string, err error) {
@@ -224,7 +224,7 @@ func (j *joinedEstimate) addKind(
 		if err != nil {
 			return false, "", err
 		}
-		if parts != nil { // nil: the method has no parts for this kind
+		if parts != nil { // otherwise the method has no parts for this kind
 			j.append(parts)
 			return false, "", nil
 		}

@@ -161,8 +161,9 @@ func isMultiple(c, v []int) bool {
 	return true
 }
 
-// planRay prepares the product of the kinds on the ray, as a product tree in one variable, and sets the factor's box and number of terms.
-// polys and powers are by kind. Exponent m in the one variable is the count vector m · x.ray.
+// planRay prepares a factor that is a ray: the product of the kinds whose polynomials have only exponents m · x.ray, multiples of one count
+// vector. It is a product tree in one variable, with exponent m. planRay also sets the factor's box and number of terms. polys and powers are
+// by kind.
 func (x *chainFactor) planRay(ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops) {
 	bases := make([]countspace.Poly, len(x.kindsOnRay))
 	rayPowers := make([]int, len(x.kindsOnRay))
@@ -178,7 +179,8 @@ func (x *chainFactor) planRay(ctx context.Context, polys []countspace.Poly, powe
 	x.terms = float64(x.line.root.degree + 1)
 }
 
-// restrictToRay returns the coefficients of p at the multiples of the ray inside p's box, as a polynomial in one variable.
+// restrictToRay returns the coefficients of p at the multiples of the count vector x.ray inside p's box, as a polynomial in one variable:
+// its coefficient k is that of p at k · x.ray.
 func (x *chainFactor) restrictToRay(p countspace.Poly) countspace.Poly {
 	length := math.MaxInt
 	for a, r := range x.ray {

@@ -191,16 +191,16 @@ func (d *drawState) drawOutcome(rng *rand.Rand) int {
 	for _, w := range d.weights {
 		largestExp = max(largestExp, w.Exp)
 	}
-	share := func(w scaled.Number) float64 { // w relative to 2^largestExp; 2^−2000 is 0 as a float64, and −2000 an int on any machine
+	relative := func(w scaled.Number) float64 { // to 2^largestExp; 2^−2000 is 0 as a float64, and −2000 an int on any machine
 		return math.Ldexp(w.Mant, int(max(w.Exp-largestExp, -2000)))
 	}
 	sum := 0.0
 	for _, w := range d.weights {
-		sum += share(w)
+		sum += relative(w)
 	}
 	u := rng.Float64() * sum
 	for i, w := range d.weights {
-		if u -= share(w); u < 0 {
+		if u -= relative(w); u < 0 {
 			return d.outcomes[i]
 		}
 	}

@@ -24,8 +24,8 @@ type kind struct {
 	tables *netPlan // their elimination; nil for a piece of one link without tables
 }
 
-// findPieces splits the links of a network into pieces: two links that a table joins are in one piece. Pieces are in the sequence of their
-// first links.
+// findPieces splits the links of a network into pieces: two links with legs in one table are in one piece. Cores in count space or of rank
+// one do not join links. Pieces are in the sequence of their first links.
 func (l *layout) findPieces() []piece {
 	joined := newForest(len(l.net.Links))
 	for c, core := range l.net.Cores {

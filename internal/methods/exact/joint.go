@@ -153,7 +153,8 @@ type cellCode struct {
 	count   int   // the number of cells
 }
 
-// newCellCode returns the code of the cells of a set of variables. Index e.Variables[v] belongs to variable v.
+// newCellCode returns the code of the cells of a set of variables, which numbers these combinations of values: a digit for each distinct
+// index of the variables that has more than one value. Index e.Variables[v] belongs to variable v.
 func newCellCode(e *sumproduct.Expression, set []int) cellCode {
 	code := cellCode{dims: e.Dims, count: 1}
 	for _, v := range set {

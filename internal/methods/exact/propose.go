@@ -160,8 +160,9 @@ func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []
 	return proposal.NewPricedAssignment(plan, cacheState), nil
 }
 
-// planGroupsWithin returns the plan of the marginals of targets group by group. It returns nil if that takes more than maxFlops, or, by the
-// method auto, more than an exact plan may take.
+// planGroupsWithin returns the plan of the marginals of targets group by group. A group is some indices whose marginals come from one pass
+// over a network that is simplified for them. It returns nil if that takes more than maxFlops, or, by the method auto, more than an exact
+// plan may take.
 func planGroupsWithin(ctx context.Context, j *proposal.Job, p *Prepared, targets []int, maxFlops float64) (*btn.Plan, error) {
 	groups, costs, err := p.PlanGroups(ctx, PlanOptions{Memory: j.Settings.Memory, Seed: j.Settings.Seed, Flops: maxFlops}, targets)
 	if groups == nil || err != nil {

@@ -215,7 +215,7 @@ func (b *valueSum) listStates() {
 }
 
 // valueWeights returns, by state, the weight of the variables with value a if they are those of the state, over the factorials of their
-// numbers.
+// numbers. It is a product of the weights of these variables (field) and of a function of their number (b.functions[a]), the interactions.
 func (b *valueSum) valueWeights(a int, lnFactorials factorials) []scaled.Number {
 	weights := make([]scaled.Number, b.states)
 	for state, counts := range b.countsOf {

@@ -82,7 +82,7 @@ func (r *run) measureTables(e *sumproduct.Expression) error {
 	}
 
 	for v, d := range r.shape.dims {
-		if !r.isUsed[v] && d > 1 {
+		if !r.isUsed[v] && d > 1 { // the sum over the index has d equal terms
 			r.start = r.start.Mul(scaled.FromFloat(float64(d)))
 		}
 	}

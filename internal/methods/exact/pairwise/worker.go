@@ -211,8 +211,8 @@ func (w *worker) source(m *merger, operand int) (data []float64, offset int) {
 	return m.operands[operand], w.outerLoop.offsets[operand] + w.stepLoop.offsets[operand] + w.insideLoop.offsets[operand]
 }
 
-// packS writes some rows of S, for some values of the sum, into packed[0], in the sequence that the kernel reads. mayReuse states that a
-// packed S at the same offset has the same rows and values.
+// packS writes some rows of S, operand 0 of a panel, for some values of the sum into packed[0], in the sequence that the kernel reads.
+// mayReuse states that an S that was packed before from the same offset has the same rows and values.
 func (w *worker) packS(m *merger, rows, sum interval, mayReuse bool) {
 	data, offset := w.source(m, 0)
 	if mayReuse && w.packedAt[0] == offset {
@@ -225,7 +225,7 @@ func (w *worker) packS(m *merger, rows, sum interval, mayReuse bool) {
 	kernel.PackRows(w.packed[0], data[offset:], rowOffsets, sumOffsets)
 }
 
-// packV returns V for some entries of the run and some values of the sum: the entries of V where they are, or written out into packed[1].
+// packV returns V, operand 1 of a panel, for some entries of the run and some values of the sum: where it is, or written out into packed[1].
 // In v the entries of the run are in panels of kernel.Columns columns. panelDistance is the distance of two panels in v, and sumOffsets has
 // the offsets of the values of the sum in a panel. mayReuse states that a V that was packed before from the same offset has the same entries
 // and values.
