@@ -145,7 +145,7 @@ func preferDrawing(ctx context.Context, j *proposal.Job, ask proposal.Ask, assig
 	return assignment
 }
 
-// drawsSamples reports whether the parts of an exact plan for Z have parts that draw samples along with them.
+// drawsSamples reports whether samples can be drawn along an exact plan for Z: whether its method has parts for that (proposal.Finder).
 func drawsSamples(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) bool {
 	parts := assignment.Plan.Estimates[0].Parts
 	finder, isFinder := parts[0].(proposal.Finder)

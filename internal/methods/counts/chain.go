@@ -162,8 +162,8 @@ func isMultiple(c, v []int) bool {
 }
 
 // planRay prepares a factor that is a ray: the product of the kinds whose polynomials have only exponents m · x.ray, multiples of one count
-// vector. It is a product tree in one variable, with exponent m. planRay also sets the factor's box and number of terms. polys and powers are
-// by kind.
+// vector. It is a product tree in one variable, with exponent m. planRay also sets the factor's box and number of terms. polys and powers
+// are by kind.
 func (x *chainFactor) planRay(ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops) {
 	bases := make([]countspace.Poly, len(x.kindsOnRay))
 	rayPowers := make([]int, len(x.kindsOnRay))

@@ -202,11 +202,12 @@ func (n *netPlan) entries(s *step) float64 {
 	return count
 }
 
-// cost bounds the multiply-adds of the piece's polynomial, and the bytes of the tables of all steps.
+// cost bounds the multiply-adds of the piece's polynomial, and the bytes of the tables of all steps. An entry of a table is a polynomial,
+// whose exponents are in the step's box.
 func (n *netPlan) cost() (muladds, bytes float64) {
 	for i := range n.steps {
 		s := &n.steps[i]
-		entries := n.entries(s) // each is a polynomial
+		entries := n.entries(s)
 		bytes += entries * (polyBytes + bytesPerCoefficient*boxVolume(s.box))
 		switch s.op {
 		case opProduct:

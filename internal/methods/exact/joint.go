@@ -187,8 +187,9 @@ func (c cellCode) valueIn(cell, i int) int {
 	return cell % c.dims[i]
 }
 
-// cellsOf returns the cells of a set of variables, which have no index of the expression yet (−1). The position of a cell in the table of
-// the joint marginal is Σ_k x_k Π_{l>k} |domain l|, with the value x_k of variable k of the set: the last variable is the fastest.
+// cellsOf returns the cells of a set of variables, the combinations of their values that the evidence leaves. Their index is −1 until
+// addSelectors adds one. The position of a cell in the table of the joint marginal is Σ_k x_k Π_{l>k} |domain l|, with the value x_k of
+// variable k of the set: the last variable is the fastest.
 func (p *Prepared) cellsOf(set []int, code cellCode) *cells {
 	c := &cells{index: -1, positions: make([]int, code.count), size: 1}
 	for k := len(set) - 1; k >= 0; k-- {

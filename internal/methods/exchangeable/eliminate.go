@@ -95,7 +95,8 @@ func (g *classGraph) tableSize(c int, sizes []float64) float64 {
 	return size
 }
 
-// sumOut marks a class as summed out. Its neighbours become neighbours of each other. It returns them, ascending.
+// sumOut marks a class as summed out. Its neighbours become neighbours of each other, since the sum depends on all of them. It returns them,
+// ascending.
 func (g *classGraph) sumOut(c int) (neighbours []int) {
 	for d, isNeighbour := range g.adjacent[c] {
 		if isNeighbour && !g.isSummedOut[d] {

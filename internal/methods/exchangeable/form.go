@@ -186,7 +186,8 @@ func (f *form) findInteractions(ctx context.Context, p *problem.Problem, tables 
 	return f.isolateDeviating(ctx, individuals)
 }
 
-// hasBaseLeaves reports whether all leaves of two neighbours have the weights that they have without evidence.
+// hasBaseLeaves reports whether all leaves with two neighbours have the weights that they have without evidence. Then the interactions are
+// those without evidence, too: they contain sums over these leaves, and no other weights.
 func (f *form) hasBaseLeaves(p *problem.Problem, tables *factors) (bool, error) {
 	baseWeights, err := weightsOf(baseOf(p))
 	if err != nil {
@@ -235,8 +236,9 @@ func (f *form) vectorCount(splits bool) float64 {
 	return count
 }
 
-// listSize returns the number of count vectors of a class, and the bytes of their list. With splits the counts of all groups of the class,
-// the variables with the same weights, are kept apart.
+// listSize returns the number of count vectors of a class, and the bytes of their list. A group is the variables of the class with the same
+// weights. With splits the counts of all groups are kept apart. A merged list has only the counts of the class, and is made by products of
+// the groups' polynomials.
 func (f *form) listSize(class int, splits bool) (vectors, bytes float64) {
 	groups, values := f.fields.groups[class], float64(f.values(class))
 	if f.isMerged(class, splits) {

@@ -146,7 +146,8 @@ func (m *maker) dropRoundings() {
 	})
 }
 
-// indexTerms lists the terms by scope and by variable.
+// indexTerms lists the interactions (m.terms) by scope and by variable: termOf[scope] is the number of the one with that scope, and
+// touching[v] has the numbers of those with variable v.
 func (m *maker) indexTerms() {
 	clear(m.termOf)
 	m.touching = make([][]int32, len(m.domains))

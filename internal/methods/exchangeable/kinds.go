@@ -257,7 +257,8 @@ func (q pattern) members() (list []member) {
 	return list
 }
 
-// countSets returns the number of sets of variables with the classes of the kind, given the number of variables of each class.
+// countSets returns the number of sets of variables with the classes of the kind, given the number of variables of each class. It is
+// Π_c C(sizes[c], times), for each class c that the kind has so many times.
 func (k *kind) countSets(sizes []int) float64 {
 	product := 1.0
 	list := k.classes[:patternLength(k.classes)] // ascending: equal classes are neighbours

@@ -167,7 +167,7 @@ func (w *splitWalk) addVector(lnSum, lnOne logarithm) {
 	}
 	l := w.list
 	l.counts = append(l.counts, sum...)
-	if len(l.groups) > 1 {
+	if len(l.groups) > 1 { // the counts of one group are those of the class
 		l.split = append(l.split, w.current...)
 	}
 	l.ln, l.lnOne = append(l.ln, lnSum), append(l.lnOne, lnOne)

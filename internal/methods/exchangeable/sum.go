@@ -234,8 +234,8 @@ func newSides(ctx context.Context, k *kinds, t *termSum, isMaximal bool) (*sides
 	return r, ctx.Err()
 }
 
-// addTerm adds a term to the outer terms if it has no inner members, to innerLn if it has only inner members, and otherwise to the mixed
-// terms.
+// addTerm adds a term by its members, which are conditions on the counts of classes: to outerTerms if all are on outer classes, to innerLn
+// if all are on inner classes, and otherwise to mixedTerms. A term adds ln times the number of sets of variables that meet the conditions.
 func (r *sides) addTerm(x term, monomials map[string]int, walk *innerWalk) {
 	switch inside, outside := r.divide(x.members); {
 	case len(inside) == 0:

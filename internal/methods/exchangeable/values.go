@@ -80,8 +80,8 @@ func (s *separated) addTerms(terms []term) (between []logarithm, ok bool) {
 	return between, true
 }
 
-// forbidCounts makes the counts impossible, out of n variables, that have a forbidden set of variables with one value. It returns false if
-// a set has several values.
+// forbidCounts makes counts impossible by forbidden terms. A term of one member forbids that so many variables, member.times, have its
+// value, so all counts of the value from there to n are impossible. It returns false if a term has several members.
 func (s *separated) forbidCounts(forbidden []term, n int) bool {
 	for _, t := range forbidden {
 		if len(t.members) > 1 {
