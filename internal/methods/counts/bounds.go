@@ -50,9 +50,9 @@ func blockBounds(mant []float64, exp []int64) []int64 {
 // log2 returns the logarithm of n ≥ 1 to the base 2, rounded up.
 func log2(n int) int64 { return int64(bits.Len(uint(n - 1))) }
 
-// boundUp bounds the coefficients of a node and of all large nodes below it, by block. Leaves and small nodes are computed. A coefficient
-// of a product is a sum over pairs of coefficients of its factors, so it is at most the largest product of a pair times the number of
-// pairs.
+// boundUp bounds the coefficients of a node and of all large nodes below it, with one bound for each block of blockSize coefficients. Leaves
+// and small nodes are computed for that. A coefficient of a larger product is a sum over pairs of coefficients of its factors, so it is at
+// most the largest product of a pair times the number of pairs.
 func (l *line) boundUp(n *node) error {
 	if n.left == nil || !n.isLarge() {
 		if err := l.multiplyUp(n); err != nil {

@@ -118,7 +118,7 @@ func rayOf(p countspace.Poly) []int {
 			return nil
 		}
 	}
-	if !hasRay {
+	if !hasRay { // p is a constant
 		ray[0] = 1
 	}
 	return ray

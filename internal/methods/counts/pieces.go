@@ -53,6 +53,7 @@ func (l *layout) listPieces(pieceOf []int, count int) []piece {
 		}
 	}
 
+	// array[:0:n] is an empty list with room for n numbers.
 	pieces := make([]piece, count)
 	array := make([]int, len(pieceOf)+len(l.net.Cores))
 	for t := range pieces {

@@ -154,7 +154,7 @@ func formOfPart(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan
 	if form != nil && (form.PartCount() == 1 || !HasNegativeNumber(part)) {
 		return form, nil
 	}
-	if hasLongChain(part) {
+	if hasLongChain(part) { // an elimination would be expensive
 		return nil, nil
 	}
 

@@ -131,8 +131,9 @@ func (s *variableSweep) fillShapes() {
 	}
 }
 
-// fillRemaining sets remaining: after the last variable the weight is S[c], and from there it goes back to the first. The error is the
-// context's.
+// fillRemaining sets remaining[v], by counts c of the variables before v, to the total weight of the variables from v on, or to the largest
+// one with isMaximum. After the last variable that is S[c], the entry of the symmetric cores, and from there it goes back to the first. The
+// error is the context's.
 func (s *variableSweep) fillRemaining(isMaximum bool) error {
 	n := len(s.links)
 	space := s.spacePoly()

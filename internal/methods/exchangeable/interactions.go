@@ -211,7 +211,7 @@ func (m *maker) sumOutLeaf(l *leaf) *summedLeaf {
 	}
 	for _, p := range l.tables {
 		key = binary.LittleEndian.AppendUint32(key, uint32(p.table))
-		for _, v := range p.scope.variables() {
+		for _, v := range p.scope.variables() { // which of the three variables each axis belongs to
 			key = append(key, byte(slices.Index([]int32{l.variable, l.neighbours[0], l.neighbours[1]}, v)))
 		}
 	}

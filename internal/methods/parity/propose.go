@@ -49,7 +49,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 
 	isOverLimit := policy.ExactRate*cost.Flops > proposal.ExactFlopLimit(j.Settings) || cost.Bytes > float64(j.Settings.Memory)
 	isOrderCheaper := ask.Flops > 0 && cost.Flops >= ask.Flops
-	mayOrderBeCheaper := ask.Flops == 0 && cost.Flops > cheapFlops && !f.isWide()
+	mayOrderBeCheaper := ask.Flops == 0 && cost.Flops > cheapFlops && !f.isWide() // wide: an elimination is out of reach
 	if isOverLimit || isOrderCheaper || mayOrderBeCheaper {
 		return nil, nil
 	}

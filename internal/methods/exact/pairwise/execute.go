@@ -151,8 +151,8 @@ func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.N
 	r.stats.Lost = r.stats.Lost || r.isLossSignificant(total.Abs())
 
 	if !total.IsZero() {
-		scale := scaled.One // not used: adjoints have scales of their own
-		r.valueScale = total
+		scale := scaled.One  // not used: adjoints have scales of their own
+		r.valueScale = total // Z = valueScale · value, for the adjoints that are computed after the slices
 		r.value = scaled.One
 		if err := r.executeAll(p.afterOps, &scale); err != nil {
 			return scaled.Number{}, err

@@ -196,7 +196,7 @@ func (e *backwardEmitter) emitOperandAdjoints(c int) (withAdjoint []int) {
 	}
 	e.free(s.adjointBuffer(c))
 	for _, a := range withAdjoint {
-		e.useAdjoint(a)
+		e.useAdjoint(a) // reads the marginals, or adds to the sum over slices
 	}
 	for _, i := range m {
 		isNeededBySlices := e.part == inEachSlice && s.isStatic[i]

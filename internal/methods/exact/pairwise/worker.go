@@ -22,7 +22,7 @@ type worker struct {
 }
 
 // start prepares the worker for the merge of m: it fills in the offsets of runs, sums and rows in the operands, and has nothing staged or
-// packed yet.
+// packed yet. An operand is direct if the kernel reads its runs where they are; otherwise they are packed first.
 func (w *worker) start(m *merger) {
 	x := m.spec
 	for operand := range 2 {
@@ -35,7 +35,7 @@ func (w *worker) start(m *merger) {
 			w.runOffsets[operand] = offsets(w.runOffsets[operand], x.run, operand)
 		}
 		w.sumOffsets[operand] = offsets(w.sumOffsets[operand], x.sum, operand)
-		w.packedAt[operand] = -1
+		w.packedAt[operand] = -1 // nothing is packed yet, from any offset
 		w.staged[operand].start(&x.staged[operand])
 	}
 
@@ -115,7 +115,7 @@ func (w *worker) doPanels(m *merger, from, to int) {
 		}
 		w.stepLoop.seek(x.steps, 0)
 		for step := range count(x.steps) {
-			w.stage(m)
+			w.stage(m) // copies the blocks of staged operands, unless they are there already
 			w.insideLoop.seek(x.insideAxes, 0)
 			for range count(x.insideAxes) {
 				if isFirst := step == 0; !w.addPanel(m, p, isFirst) { // the first step sets the piece, the others add to it
