@@ -91,7 +91,7 @@ func HasNegativeNumber(net *btn.Network) bool {
 }
 
 // boxes returns the polynomials of all kinds of pieces for estimates of cost. A polynomial that is not computed yet is replaced by one with
-// coefficients 1 at all exponents that it may have, its box. That costs at least as much, since costs grow with the nonzero coefficients.
+// coefficients 1 at all exponents that it may have, its box. That costs at least as much.
 func (f *Form) boxes() []countspace.Poly {
 	polys := slices.Clone(f.polys)
 	for k := range polys {

@@ -66,7 +66,7 @@ func costUnderEvidence(ctx context.Context, j *proposal.Job, e *btn.Estimate, ma
 		return query.Cost{}, err
 	}
 	cost, err := windowedCostOf(ctx, form, marginals)
-	cost.Flops *= float64(len(e.Parts)) // the parts differ only in the terms of their cores, so each costs as much as the first
+	cost.Flops *= float64(len(e.Parts)) // the parts differ only in the terms of their cores: each is taken to cost as much as the first
 	return cost, err
 }
 

@@ -197,7 +197,7 @@ func (j run) sumFactor(
 	return flops, nil
 }
 
-// sumTables returns Σ_i alpha[i] tables[i], entry by entry. It returns nil if the first table is nil, and so are all: they were not wanted.
+// sumTables returns Σ_i alpha[i] tables[i], entry by entry. It returns nil if the first table is nil: then no tables were wanted.
 func sumTables(alpha []scaled.Number, tables []*btn.Marginals) []scaled.Number {
 	if tables[0] == nil {
 		return nil
