@@ -114,13 +114,13 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 	joined := newJoinedEstimate(assignment)
 	isSlow := joined.cost.Flops > proposal.InsuredShare*j.Settings.Budget // Z is not waited for if a search proves its assignment
 	for _, kind := range ask.Asks() {
-		isInsured, hit, err := joined.addKind(ctx, j, ask, kind, total, solution)
+		isInsured, cacheState, err := joined.addKind(ctx, j, ask, kind, total, solution)
 		if err != nil {
 			return nil, err
 		}
 		isSlow = isSlow || isInsured
-		if hit == btn.CacheMiss {
-			assignment.Cache = hit
+		if cacheState == btn.CacheMiss {
+			assignment.Cache = cacheState
 		}
 	}
 
@@ -145,7 +145,7 @@ func preferDrawing(ctx context.Context, j *proposal.Job, ask proposal.Ask, assig
 	return assignment
 }
 
-// drawsSamples reports whether the parts of an exact plan for Z have parts that draw samples along with them.
+// drawsSamples reports whether samples can be drawn along an exact plan for Z: whether its method has parts for that (proposal.Finder).
 func drawsSamples(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) bool {
 	parts := assignment.Plan.Estimates[0].Parts
 	finder, isFinder := parts[0].(proposal.Finder)
@@ -212,11 +212,11 @@ func (j *joinedEstimate) add(e *btn.Estimate) {
 }
 
 // addKind adds the parts that find assignments of a kind: parts along the plan of total, the estimate of Z, if its method has them, or
-// those of an elimination. isInsured is true if a search comes before the elimination. hit is the state of the cache for the elimination,
-// or "" if there is none.
+// those of an elimination. isInsured is true if a search comes before the elimination. cacheState is the state of the cache for the
+// elimination, or "" if there is none. solution is what a short search has found before, nil if nothing.
 func (j *joinedEstimate) addKind(
 	ctx context.Context, job *proposal.Job, ask proposal.Ask, kind btn.Ask, total *btn.Estimate, solution *search.Known,
-) (isInsured bool, hit string, err error) {
+) (isInsured bool, cacheState string, err error) {
 	finder, isFinder := total.Parts[0].(proposal.Finder)
 	wantsSeveralBest := kind == btn.AskMPE && ask.Best >= 2 // which finders do not have
 	if isFinder && !wantsSeveralBest {
@@ -224,19 +224,19 @@ func (j *joinedEstimate) addKind(
 		if err != nil {
 			return false, "", err
 		}
-		if parts != nil { // nil: the method has no parts for this kind
+		if parts != nil { // otherwise the method has no parts for this kind
 			j.append(parts)
 			return false, "", nil
 		}
 	}
-	plan, hit, err := planElimination(ctx, job, ask, kind, solution, j.cost.Flops)
+	plan, cacheState, err := planElimination(ctx, job, ask, kind, solution, j.cost.Flops)
 	if err != nil {
 		return false, "", err
 	}
 	estimate := &plan.Estimates[0]
 	j.add(estimate)
 	isInsured = estimate.Parts[0].About().IsInterim && len(estimate.Parts) > 1 // the first part is a search, before the elimination
-	return isInsured, hit, nil
+	return isInsured, cacheState, nil
 }
 
 // finish makes the joined estimate the only one of the plan of an assignment, and sets the assignment's price if it has one. Parts that
@@ -277,7 +277,7 @@ func pilot(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*search.Know
 	}
 	priceLimit := max(policy.PilotSearch*j.Settings.Budget/ratio, minFlops) // a larger price would change nothing
 	_, cost, _, err := contractionorder.MinFillCost(ctx, p.Hypergraph(), priceLimit, policy.MostFill)
-	if err != nil || cost.Flops < minFlops {
+	if err != nil || cost.Flops < minFlops { // no search, even after an error, unless the context has ended
 		return nil, ctx.Err()
 	}
 	share := min(policy.PilotSearch, ratio*cost.Flops/j.Settings.Budget) // of the budget
@@ -294,12 +294,13 @@ func proposeSearch(
 	ctx context.Context, j *proposal.Job, ask proposal.Ask, solution *search.Known, why string,
 ) (*btn.Assignment, error) {
 	var plan *btn.Plan
-	hit := j.CacheState()
+	cacheState := j.CacheState()
 	if isProved := solution != nil && !solution.Found.Relaxed; isProved {
 		plan = proposal.ExactPlan(query.Cost{Flops: solution.Flops}) // its only part is added below
 	} else {
 		var err error
-		if plan, hit, err = planSearch(ctx, j, ask, ask.Asks()[0], solution, wholeBudget); err != nil {
+		kind := ask.Asks()[0] // the only one
+		if plan, cacheState, err = planSearch(ctx, j, ask, kind, solution, wholeBudget); err != nil {
 			return nil, err
 		}
 	}
@@ -307,7 +308,7 @@ func proposeSearch(
 		e := &plan.Estimates[0]
 		e.Parts = slices.Insert(e.Parts, 0, solution.Part())
 	}
-	assignment := proposal.NewPricedAssignment(plan, hit)
+	assignment := proposal.NewPricedAssignment(plan, cacheState)
 	assignment.Warnings = []string{why}
 	if ask.Marginals {
 		assignment.Warnings = append(assignment.Warnings, "so are the marginals")
@@ -329,7 +330,7 @@ func planSearch(
 	return search.Propose(ctx, j, share, solution)
 }
 
-// planElimination returns the plan of an elimination that finds assignments of a kind, and the state of the cache for it (hit). zFlops is
+// planElimination returns the plan of an elimination that finds assignments of a kind, and the state of the cache for it. zFlops is
 // the work of Z, which the whole plan computes as well. solution is what a short search has found. For samples, or if the method is not
 // auto, the plan is the elimination, or an error. Otherwise the time left for planning may be spent on the plan of the elimination. Then
 //
@@ -338,7 +339,7 @@ func planSearch(
 //     come before those of the elimination. The assignment of the search is the answer if the deadline comes first.
 func planElimination(
 	ctx context.Context, j *proposal.Job, ask proposal.Ask, kind btn.Ask, solution *search.Known, zFlops float64,
-) (plan *btn.Plan, hit string, err error) {
+) (plan *btn.Plan, cacheState string, err error) {
 	if kind == btn.AskSamples || !j.IsAuto() {
 		return descent.Propose(ctx, j, kind, ask.Map)
 	}
@@ -346,31 +347,31 @@ func planElimination(
 	// An elimination, or a search in its place.
 	const allTime = 1 // that is left for planning
 	err = proposal.RunInTimeShare(ctx, allTime, "a plan of an elimination", func(ctx context.Context) error {
-		plan, hit, err = descent.Propose(ctx, j, kind, ask.Map)
+		plan, cacheState, err = descent.Propose(ctx, j, kind, ask.Map)
 		return err
 	})
 	switch {
 	case fault.CodeOf(err) == fault.OverBudget:
 		return planSearch(ctx, j, ask, kind, solution, wholeBudget)
 	case err != nil:
-		return plan, hit, err
+		return plan, cacheState, err
 	case descent.IsRelaxed(plan):
-		if searchPlan, searchHit, searchErr := planSearch(ctx, j, ask, kind, solution, wholeBudget); searchErr == nil {
-			return searchPlan, searchHit, nil
+		if searchPlan, searchCacheState, searchErr := planSearch(ctx, j, ask, kind, solution, wholeBudget); searchErr == nil {
+			return searchPlan, searchCacheState, nil
 		}
-		return plan, hit, nil // a bound is better than nothing
+		return plan, cacheState, nil // a bound is better than nothing
 	}
 
 	// A search before it, if the deadline may come first.
 	flops := zFlops + plan.Estimates[0].Cost.Flops
 	if !proposal.HasDeadline(ctx) || flops <= proposal.InsuredShare*j.Settings.Budget {
-		return plan, hit, nil
+		return plan, cacheState, nil
 	}
 	searchPlan, _, err := planSearch(ctx, j, ask, kind, solution, min(insuranceRatio*flops/j.Settings.Budget, insuranceShare))
 	if err != nil { // the elimination goes on without insurance
-		return plan, hit, nil
+		return plan, cacheState, nil
 	}
-	return withSearchBefore(plan, searchPlan), hit, nil
+	return withSearchBefore(plan, searchPlan), cacheState, nil
 }
 
 // withSearchBefore returns a plan with the parts of a search before its own, and the price of both. It changes a copy, since plan may be

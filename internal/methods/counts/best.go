@@ -113,10 +113,10 @@ func (f *Form) tieTolerance() float64 {
 	return 2 * float64(len(f.net.Cores)+len(f.net.Variables)+2) * 0x1p-53
 }
 
-// groupByRatio sorts the kinds that may count by their ratio, the largest weight with count 1 over that with count 0, the largest ratio
-// first, and makes a group of kinds with equal ratios. It also fills weights, without S: of each number c the weight of the assignment in
-// which the c pieces with the largest ratios count. It returns false if a kind has no weight at all, so that Z is 0, or if the context
-// ends.
+// groupByRatio sorts the kinds, classes of equal pieces, whose pieces may count or not by their ratio: the largest weight of a piece with
+// count 1 over that with count 0. The largest ratio comes first, and kinds with equal ratios make a group. It also fills weights:
+// weights[c] is the weight, without S, of the assignment in which the c pieces with the largest ratios count. It returns false if a kind
+// has no weight at all, so that Z is 0, or if the context ends.
 func (b *bestSearch) groupByRatio() bool {
 	ratios, ok := b.rateKinds()
 	if !ok {
@@ -150,8 +150,9 @@ type kindRatio struct {
 	ratio scaled.Number
 }
 
-// rateKinds returns the kinds whose pieces may count or not, the largest ratio first. It adds the numbers of pieces to optional, and those
-// of pieces that must count to alwaysCounting. ok is false if a kind has no weight at all.
+// rateKinds returns the kinds whose pieces may count or not, the largest ratio first: the largest weight of a piece with count 1 over that
+// with count 0. A kind is a class of equal pieces. It adds the numbers of these pieces to optional, and those of pieces that must count to
+// alwaysCounting. ok is false if a kind has no weight at all.
 func (b *bestSearch) rateKinds() (ratios []kindRatio, ok bool) {
 	for k, p := range b.peaks { // p has the largest weights of a piece of kind k with count 0 and 1
 		switch {
@@ -168,7 +169,8 @@ func (b *bestSearch) rateKinds() (ratios []kindRatio, ok bool) {
 	return ratios, true
 }
 
-// weightWithoutOptional returns the largest weight of an assignment, without S, in which no optional piece counts.
+// weightWithoutOptional returns the largest weight of an assignment in which no optional piece counts: the product of the largest weights
+// of all pieces, without the entry of the symmetric core, S. Optional pieces have a weight both if they count and if they do not.
 func (b *bestSearch) weightWithoutOptional() scaled.Number {
 	product := scaled.One
 	for k, p := range b.peaks {
@@ -231,8 +233,9 @@ func (b *bestSearch) chooseCounting(tied []int) ([]int8, error) {
 	}
 	slices.SortFunc(optional, func(x, y optionalPiece) int { return x.firstDifference - y.firstDifference })
 
-	// The number of counting pieces is an entry of tied from low to high. It is above group.from + counting if a piece counts, since all
-	// earlier groups count first, and below group.to − notCounting if one does not.
+	// The number of counting pieces is an entry of tied from low to high. If one more piece of a group counts, so do all pieces of earlier
+	// groups, with larger ratios: the number is at least group.from + group.counting + 1. If one more does not, no piece of a later group
+	// counts: the number is at most group.to − group.notCounting − 1.
 	low, high := 0, b.optional
 	for _, item := range optional {
 		if b.pace.Over(8) { // about so many operations
@@ -273,8 +276,8 @@ func (b *bestSearch) listOptional() (counts []int8, optional []optionalPiece, er
 	return counts, optional, nil
 }
 
-// optionalPiece compares the two assignments of an optional piece, with count 0 and with count 1: at which variable they first differ, and
-// which of them has the smaller value there.
+// optionalPiece compares the best assignments of a piece with count 0 and with count 1. The result has the first variable at which they
+// differ, and the count of the one with the smaller value there. The piece is optional: both counts are possible.
 func (b *bestSearch) optionalPiece(t int) optionalPiece {
 	peak := &b.peaks[b.kindOf[t]]
 	item := optionalPiece{piece: int32(t), group: b.groupOf[b.kindOf[t]], firstDifference: -1} // −1: they do not differ so far

@@ -50,9 +50,9 @@ func blockBounds(mant []float64, exp []int64) []int64 {
 // log2 returns the logarithm of n ≥ 1 to the base 2, rounded up.
 func log2(n int) int64 { return int64(bits.Len(uint(n - 1))) }
 
-// boundUp bounds the coefficients of a node and of all large nodes below it, by block. Leaves and small nodes are computed. A coefficient
-// of a product is a sum over pairs of coefficients of its factors, so it is at most the largest product of a pair times the number of
-// pairs.
+// boundUp bounds the coefficients of a node and of all large nodes below it, with one bound for each block of blockSize coefficients. Leaves
+// and small nodes are computed for that. A coefficient of a larger product is a sum over pairs of coefficients of its factors, so it is at
+// most the largest product of a pair times the number of pairs.
 func (l *line) boundUp(n *node) error {
 	if n.left == nil || !n.isLarge() {
 		if err := l.multiplyUp(n); err != nil {
@@ -106,10 +106,10 @@ func productBounds(ctx context.Context, left, right []int64, blocks int) ([]int6
 	return bounds, nil
 }
 
-// boundDown bounds the multipliers of the large nodes below a node, given those of the node, by block. The multiplier of a coefficient is
-// the number that it is multiplied by in the rest of the contraction: for coefficient i of one child it is Σ_j sibling[j] ·
-// multiplier[i+j], over the coefficients j of the other child, its sibling. Bounds are exponents of 2, so that a product has the sum of its
-// factors' bounds.
+// boundDown bounds the multipliers of the large nodes below a node, given those of the node. The multiplier of a coefficient is the number
+// that it is multiplied by in the rest of the contraction: for coefficient i of one child it is Σ_j sibling[j] · multiplier[i+j], over the
+// coefficients j of the other child, its sibling. There is one bound for each block of blockSize coefficients. Bounds are exponents of 2,
+// so that a product has the sum of its factors' bounds; noBound is that of 0.
 func (n *node) boundDown(ctx context.Context) error {
 	if n.left == nil || !n.isLarge() {
 		return nil
@@ -145,8 +145,8 @@ func (n *node) boundDown(ctx context.Context) error {
 }
 
 // chooseWindows chooses the wanted coefficients of a node and of the large nodes below it. The multiplier of a coefficient is what it is
-// multiplied by in the rest of the contraction. Wanted are the blocks in which the bound of the coefficients times the bound of their
-// multipliers is at least 2^minExponent; bounds are exponents of 2. It returns the number of all other coefficients, which are dropped.
+// multiplied by in the rest of the contraction. Both have one bound for each block of blockSize coefficients, as an exponent of 2. A block
+// is wanted if coefficients times multipliers may reach 2^minExponent. It returns the number of all other coefficients, which are dropped.
 func (n *node) chooseWindows(minExponent int64) (dropped int) {
 	if !n.isLarge() {
 		return 0
@@ -181,7 +181,8 @@ func (n *node) totalBound() int64 {
 	return max(noBound, bound+log2(n.degree+1))
 }
 
-// windowedCost returns the multiply-adds of all products below a node of the product tree, for the coefficients that chooseWindows chose.
+// windowedCost returns the multiply-adds of a node of the product tree and of all nodes below it, if only the coefficients in the spans that
+// chooseWindows chose are computed.
 func (n *node) windowedCost() float64 {
 	if n.left == nil || !n.isLarge() {
 		return n.cost()

@@ -66,7 +66,8 @@ func chainFactors(
 	return factors
 }
 
-// newFactor returns the factor of kind k, polynomial p to a power. It is on no ray: the exponents of p are not all multiples of one vector.
+// newFactor returns the factor of kind k, a class of equal pieces: their polynomial p to their number as the power. terms is a bound of its
+// number of terms. It is on no ray: the exponents of p are not all multiples of one vector.
 func newFactor(p countspace.Poly, power, k int) *chainFactor {
 	factor := &chainFactor{base: p, power: power, kind: k, shape: make([]int, len(p.Shape)), terms: 1}
 	nonzero := 0
@@ -117,7 +118,7 @@ func rayOf(p countspace.Poly) []int {
 			return nil
 		}
 	}
-	if !hasRay {
+	if !hasRay { // p is a constant
 		ray[0] = 1
 	}
 	return ray
@@ -160,8 +161,9 @@ func isMultiple(c, v []int) bool {
 	return true
 }
 
-// planRay prepares the product of the kinds on the ray, as a product tree in one variable, and sets the factor's box and number of terms.
-// polys and powers are by kind. Exponent m in the one variable is the count vector m · x.ray.
+// planRay prepares a factor that is a ray: the product of the kinds whose polynomials have only exponents m · x.ray, multiples of one count
+// vector. It is a product tree in one variable, with exponent m. planRay also sets the factor's box and number of terms. polys and powers
+// are by kind.
 func (x *chainFactor) planRay(ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops) {
 	bases := make([]countspace.Poly, len(x.kindsOnRay))
 	rayPowers := make([]int, len(x.kindsOnRay))
@@ -177,7 +179,8 @@ func (x *chainFactor) planRay(ctx context.Context, polys []countspace.Poly, powe
 	x.terms = float64(x.line.root.degree + 1)
 }
 
-// restrictToRay returns the coefficients of p at the multiples of the ray inside p's box, as a polynomial in one variable.
+// restrictToRay returns the coefficients of p at the multiples of the count vector x.ray inside p's box, as a polynomial in one variable:
+// its coefficient k is that of p at k · x.ray.
 func (x *chainFactor) restrictToRay(p countspace.Poly) countspace.Poly {
 	length := math.MaxInt
 	for a, r := range x.ray {
@@ -242,8 +245,9 @@ func (x *chainFactor) termsPerCoefficient() float64 {
 }
 
 // chainCost returns the multiply-adds of a product of factors, one after the other, and the bytes of its partial products. size is the
-// number of coefficients of the whole count space. Factors that are rays have a line, whose product in one variable comes first. The first
-// factor is computed by a closed form, closedSteps multiply-adds for each of its coefficients.
+// number of coefficients of the whole count space. A ray is a factor made of kinds whose polynomials are in powers of one and the same
+// monomial; their product, in that one variable, comes first and costs x.line.root.cost(). The first factor is computed by a closed form,
+// closedSteps multiply-adds for each of its coefficients.
 func chainCost(factors []*chainFactor, size float64) (muladds, bytes float64) {
 	box := []float64{} // of the product so far: its side in each variable
 	partialSizes := 0.0
@@ -309,9 +313,9 @@ func (f *Form) newChain(
 	return c, nil
 }
 
-// multiply returns p · base^power for the factor x = base^power. If x is a ray, a product in one variable of several kinds' polynomials, it
-// returns p times that product. If x is stepwise, which rays are not, it multiplies by the base power times, because that is less work than
-// one product with base^power.
+// multiply returns p · base^power for the base of a factor x. If x is stepwise, it multiplies by the base power times, because that is less
+// work than one product with base^power. Otherwise power has to be x.power. If x is a ray, a product in one variable of several kinds'
+// polynomials, it returns p times that product.
 func (c *chain) multiply(p countspace.Poly, x *chainFactor, power int) (countspace.Poly, error) {
 	if !x.isStepwise() {
 		q, err := x.wholeProduct(c.ops)
@@ -336,7 +340,7 @@ func (c *chain) partialProduct(i int) (countspace.Poly, error) {
 		return countspace.Constant(c.countVariables, scaled.One), nil
 	}
 	lastKept := i - 1
-	for c.partials[lastKept].Shape == nil {
+	for c.partials[lastKept].Shape == nil { // it ends: the product of the first factor alone is kept
 		lastKept--
 	}
 	for k := lastKept + 1; k < i; k++ {
@@ -380,8 +384,8 @@ func (c *chain) visitDerivatives(
 	return nil
 }
 
-// derivativeOfOperand returns the derivative by p, given the derivative h by the product of p and the factor x. A stepwise factor,
-// base^power, is contracted in power steps of its base, because that is less work than contracting it as a whole.
+// derivativeOfOperand returns the derivative of Z by a polynomial p, given h, the derivative of Z by the product p·x with the factor x. A
+// stepwise factor, base^power, is contracted in power steps with its base, because that is less work than contracting it as a whole.
 func (c *chain) derivativeOfOperand(h countspace.Poly, x *chainFactor) (countspace.Poly, error) {
 	if !x.isStepwise() {
 		q, err := x.wholeProduct(c.ops)

@@ -115,7 +115,8 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 	return Answer{Z: z.Mul(f.scale), MulAdds: d.ops.MulAdds}, values, ctx.Err()
 }
 
-// newDrawState prepares draws from a form: it computes the polynomials of the pieces and lists the pieces of each kind.
+// newDrawState prepares draws from a form: it computes the polynomials of the pieces and lists the pieces of each kind, a class of equal
+// pieces with one polynomial.
 func (f *Form) newDrawState(ctx context.Context) (*drawState, error) {
 	d := &drawState{
 		evaluation: &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)},
@@ -190,16 +191,16 @@ func (d *drawState) drawOutcome(rng *rand.Rand) int {
 	for _, w := range d.weights {
 		largestExp = max(largestExp, w.Exp)
 	}
-	share := func(w scaled.Number) float64 { // w relative to 2^largestExp; 2^−2000 is 0 as a float64, and −2000 an int on any machine
+	relative := func(w scaled.Number) float64 { // to 2^largestExp; 2^−2000 is 0 as a float64, and −2000 an int on any machine
 		return math.Ldexp(w.Mant, int(max(w.Exp-largestExp, -2000)))
 	}
 	sum := 0.0
 	for _, w := range d.weights {
-		sum += share(w)
+		sum += relative(w)
 	}
 	u := rng.Float64() * sum
 	for i, w := range d.weights {
-		if u -= share(w); u < 0 {
+		if u -= relative(w); u < 0 {
 			return d.outcomes[i]
 		}
 	}
@@ -207,7 +208,8 @@ func (d *drawState) drawOutcome(rng *rand.Rand) int {
 }
 
 // addSplits adds an outcome k for each way to split count c between two factors: k for the left one and c−k for the right one. Its weight
-// is the product of the factors' coefficients at these counts. Factors are polynomials as windows.
+// is the product of the factors' coefficients at these counts. Factors are polynomials as windows, each of which has the coefficients at a
+// range of counts.
 func (d *drawState) addSplits(left, right []window, c int) {
 	for _, x := range left {
 		for _, y := range right {
@@ -220,7 +222,8 @@ func (d *drawState) addSplits(left, right []window, c int) {
 }
 
 // drawTotalCount draws the count c of all legs together. Its probability is proportional to S_c times coefficient c of the root, the
-// product of all pieces' polynomials. s is S in the windows of the root, outside of which the products are negligible.
+// product of all pieces' polynomials. The root has windows, ranges of coefficients outside of which the products are negligible. s is S in
+// these windows.
 func (d *drawState) drawTotalCount(l *line, s []window, rng *rand.Rand) int {
 	d.clearWeights()
 	for _, x := range s {
@@ -233,8 +236,8 @@ func (d *drawState) drawTotalCount(l *line, s []window, rng *rand.Rand) int {
 	return d.drawOutcome(rng)
 }
 
-// splitCount draws the counts of all pieces below a node of the product tree whose count is c, into count, which is by piece. A leaf of the
-// tree is a kind: the power of its polynomial stands for its pieces.
+// splitCount draws the counts of all pieces below a node of the product tree, which add up to c, into count, which is by piece. A leaf of
+// the tree is a kind of equal pieces: its polynomial, to the number of these pieces as the power. d.members has the pieces of each kind.
 func (d *drawState) splitCount(n *node, c int, count []int32, rng *rand.Rand) error {
 	if n.left == nil {
 		return d.splitAmongEqual(n.leaf, d.members[n.leaf], c, count, rng)
@@ -286,7 +289,7 @@ func (d *drawState) splitAmongEqual(kind int, list []int32, c int, count []int32
 	return d.splitAmongEqual(kind, list[half:], c-leftCount, count, rng)
 }
 
-// power returns the polynomial of a kind to the power m. Powers are remembered.
+// power returns the product of m equal pieces: the polynomial of their kind to the power m. Powers are remembered.
 func (d *drawState) power(kind, m int) countspace.Poly {
 	if d.powers[kind] == nil {
 		d.powers[kind] = map[int]countspace.Poly{}
@@ -299,8 +302,8 @@ func (d *drawState) power(kind, m int) countspace.Poly {
 	return p
 }
 
-// drawWithinPieces draws the values of the variables of all pieces of kind k, given the pieces' counts, for every draw. rngs has a stream
-// for each draw. count is by draw and piece, and values, which it sets, by draw and variable.
+// drawWithinPieces draws the values of the variables of all pieces of kind k, given the pieces' counts, for every draw. A kind is a class
+// of equal pieces. rngs has a stream for each draw. count is by draw and piece, and values, which it sets, by draw and variable.
 func (d *drawState) drawWithinPieces(k int, count []int32, rngs []*rand.Rand, values []int) error {
 	drawing, err := d.newPieceDraw(k)
 	if err != nil {
@@ -332,8 +335,8 @@ type pieceDraw struct {
 	value       []int             // of a piece with tables, by index: its present value
 }
 
-// newPieceDraw prepares the draws of the pieces of kind k. For a piece without tables it lists the weights of the link's terms by count;
-// for others it fills the tables of the elimination.
+// newPieceDraw prepares the draws of the pieces of kind k, which are equal. A piece without tables is one link: for it, it lists the weights
+// of the link's terms by count. For others it fills the tables of the elimination.
 func (d *drawState) newPieceDraw(k int) (*pieceDraw, error) {
 	kind := &d.kinds[k]
 	draw := &pieceDraw{drawState: d, terms: make([]int, len(kind.links)), work: 1}

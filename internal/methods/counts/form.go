@@ -90,8 +90,8 @@ func HasNegativeNumber(net *btn.Network) bool {
 	return false
 }
 
-// boxes returns the polynomials of all kinds for estimates of cost. A polynomial that is not computed yet is replaced by ones over its box,
-// which costs at least as much.
+// boxes returns the polynomials of all kinds of pieces for estimates of cost. A polynomial that is not computed yet is replaced by one with
+// coefficients 1 at all exponents that it may have, its box. That costs at least as much.
 func (f *Form) boxes() []countspace.Poly {
 	polys := slices.Clone(f.polys)
 	for k := range polys {
@@ -183,7 +183,8 @@ func (f *Form) plannedLine() *line {
 	return newLine(context.Background(), f.boxes(), f.powers(), nil)
 }
 
-// powers returns, by kind, the number of its pieces.
+// powers returns, by kind, the number of its pieces. Pieces of a kind are equal: in the product of the polynomials of all pieces, that of
+// the kind has this power.
 func (f *Form) powers() []int {
 	powers := make([]int, len(f.kinds))
 	for k := range powers {

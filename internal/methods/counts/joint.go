@@ -21,7 +21,7 @@ import (
 // fastest. Errors: those of Value; fault.OverBudget if the cells take too much.
 func (f *Form) Joint(ctx context.Context, set []int) (Answer, error) {
 	e := &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)}
-	const withDerivatives = true // h is one
+	const withDerivatives = true // h is one: of Z, by the product of the pieces of the set
 	if err := f.checkMemory(withDerivatives); err != nil {
 		return Answer{}, err
 	}
@@ -137,11 +137,12 @@ func (j *jointMarginal) cellPoly(cell int) (countspace.Poly, error) {
 	return product, nil
 }
 
-// piecePoly returns the polynomial of piece t with the variables of the set fixed to the values of the present cell.
+// piecePoly returns the polynomial of piece t if the variables of the set have the values of the present cell, one combination of values.
+// j.terms has the links of these variables: link → the term of that value. The kind of a piece is its class of equal pieces.
 func (j *jointMarginal) piecePoly(t int) (countspace.Poly, error) {
 	kind := &j.kinds[j.kindOf[t]]
 	links := j.pieces[t].links
-	if kind.tables == nil {
+	if kind.tables == nil { // then it is one link, and that of a variable of the set
 		x := j.terms[links[0]]
 		w := j.net.Links[links[0]].T.(*tensor.CP).Weights[x]
 		return j.termPoly(links[0], x, j.ops).Scale(scaled.FromFloat(w)), j.ctx.Err()

@@ -43,8 +43,9 @@ type layout struct {
 	linkOf                 []int         // by leg: its link
 }
 
-// newLayout classifies the cores of a network. Those of the part are in count space: each gets a slot, with count variables of its own for
-// one term of the core. Those of rank one become vectors on their legs, and all others are tables. Every core needs a leg.
+// newLayout classifies the cores of a network. A core of the part is in count space: one of its terms, as the part says, gets a slot, a
+// polynomial S in count variables of its own. Any other core of rank one becomes vectors on its legs, and the rest are tables. Every core
+// needs a leg.
 func newLayout(ctx context.Context, net *btn.Network, part *Counts) (*layout, error) {
 	n := len(net.Dims)
 	l := &layout{
@@ -58,7 +59,7 @@ func newLayout(ctx context.Context, net *btn.Network, part *Counts) (*layout, er
 		linkOf:   net.LinkOfLeg(),
 	}
 
-	slotNumber := make([]int, len(net.Cores)) // by core: 1 + its slot, or 0
+	slotNumber := make([]int, len(net.Cores)) // by core: 1 + the number of its slot, or 0 if it has none
 	for k, c := range part.Cores {
 		slotNumber[c] = k + 1
 		l.addSlot(net.Cores[c].T, part.Terms[k])
@@ -94,8 +95,8 @@ func (l *layout) addRankOneOrTable(c int, core btn.Core) {
 	}
 }
 
-// addSlot adds a slot, which makes a function of counts of one term of a symmetric core: it gets count variables of its own, after those of
-// the slots before. A level of a value says at which of these variables it counts.
+// addSlot adds a slot for one term of a symmetric core. The term's entry depends only on how many legs have a value of each level. So it is
+// a polynomial S in count variables of the slot, one for each level above 0, which come after those of the slots before.
 func (l *layout) addSlot(t tensor.Tensor, term int) {
 	form := AsSymmetricTerms(t)
 	shape := form.Levels.Shape()

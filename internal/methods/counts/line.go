@@ -160,7 +160,8 @@ func cutWindows(p countspace.Poly, spans []span) []window {
 	return out
 }
 
-// multiply returns the coefficients of the product of a and b in the wanted spans, a window for each. a and b are polynomials as windows.
+// multiply returns the coefficients of the product of a and b in the wanted spans, ranges of exponents, as a window for each. a and b are
+// polynomials as windows, of which a window has the coefficients at a range of exponents.
 func (l *line) multiply(a, b []window, wanted []span) []window {
 	// All coefficients of the product of two windows.
 	if len(a) == 1 && len(b) == 1 && len(wanted) == 1 {
@@ -187,8 +188,8 @@ func (l *line) multiply(a, b []window, wanted []span) []window {
 	return out
 }
 
-// correlate returns h'[k] = Σ_j p[j] h[k+j] for the exponents k in the wanted spans, a window for each. h and p are polynomials as windows.
-// If h is the derivative by a product p·q, h' is the derivative by q.
+// correlate returns h'[k] = Σ_j p[j] h[k+j] for the exponents k in the wanted spans, as a window for each. If h is the derivative by a
+// product p·q, h' is the derivative by q. h and p are polynomials as windows, each of which has the coefficients at a range of exponents.
 func (l *line) correlate(h, p []window, wanted []span) []window {
 	// All coefficients, of two polynomials that are whole.
 	if len(h) == 1 && len(p) == 1 && len(wanted) == 1 && h[0].first == 0 && p[0].first == 0 {
@@ -230,7 +231,8 @@ func addCoefficients(p countspace.Poly, from int, q countspace.Poly) {
 	}
 }
 
-// dot returns Σ_k a[k]·b[k] for polynomials a and b as windows, where k runs over the exponents at which both have a coefficient.
+// dot returns Σ_k a[k]·b[k] over the exponents k at which both polynomials have a coefficient. They are given as windows, each of which has
+// the coefficients at a range of exponents.
 func (l *line) dot(a, b []window) scaled.Number {
 	var sum scaled.Number
 	for _, x := range a {
@@ -241,8 +243,9 @@ func (l *line) dot(a, b []window) scaled.Number {
 	return sum
 }
 
-// propagateDown carries derivatives of a number down a product tree. h is the derivative by the coefficients of node n, as windows. It
-// calls visit for every wanted leaf, with the derivative by the coefficients of one of the bases in the leaf's power.
+// propagateDown carries the derivatives of a number, as Z, down a product tree. h is the derivative by the coefficients of node n, as
+// windows, each at a range of exponents. It calls visit for every wanted leaf, base^power, with the derivative by the coefficients of one of
+// these equal bases.
 func (l *line) propagateDown(
 	n *node, h []window, wanted func(leaf int) bool, visit func(leaf int, derivative countspace.Poly) error,
 ) error {
@@ -270,8 +273,9 @@ func (l *line) propagateDown(
 	return l.propagateDown(n.right, rightDerivative, wanted, visit)
 }
 
-// derivativeOfOne returns the derivative by the coefficients of one of the bases in a leaf's base^power, given the derivative h by those of
-// the power. The other bases are fixed.
+// derivativeOfOne returns the derivative by the coefficients of one of the bases in a leaf's base^power, given h, the derivative by the
+// coefficients of base^power. The other bases are fixed: by coefficient i of one base it is Σ_j lowerPower[j] · h[i+j], where lowerPower is
+// base^(power−1).
 func (l *line) derivativeOfOne(n *node, h []window) countspace.Poly {
 	if n.power > 1 {
 		h = l.correlate(h, []window{{p: n.lowerPower}}, []span{{0, n.base.Size()}})

@@ -247,9 +247,9 @@ func areEqual(a, b []int) bool {
 	return true
 }
 
-// propagateSum sets adjoint, which has the derivatives by the entries of each step's table, for the summand of a sum step. h is the
-// derivative by each entry of the sum. The derivative by an entry of the summand is that by the entry of the sum to which it is added, cut
-// to its own box. A summand that is a table of numbers needs no derivatives.
+// propagateSum sets adjoint[s] for the summand s of a sum step: the derivatives by the entries of its table, which are polynomials. h has
+// the derivatives by the entries of the sum; one without a shape is 0. An entry of the summand is added to one entry of the sum, so it has
+// the same derivative, cut to the exponents that the entry itself has. A summand that is a table of numbers needs no derivatives.
 func (r *tableRun) propagateSum(step *step, adjoint [][]countspace.Poly, h []countspace.Poly) error {
 	summand := &r.steps[step.first]
 	if summand.op == opTable {

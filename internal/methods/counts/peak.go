@@ -70,8 +70,8 @@ func (f *Form) termCount(link, x int) (count int, weight scaled.Number, ok bool)
 	return count, weight, true
 }
 
-// maximumOf returns the best assignments of a piece of a kind, for count 0 and 1. Weights within the relative difference tolerance are
-// equal.
+// maximumOf returns the best assignments of a piece of a kind, a class of equal pieces: one for count 0 and one for count 1, the number of
+// the piece's legs that count. Weights within the relative difference tolerance are equal.
 func (f *Form) maximumOf(ctx context.Context, kind *kind, tolerance float64) (pieceMaximum, error) {
 	if kind.tables != nil {
 		return f.maximumOfTables(ctx, kind, tolerance)
@@ -82,7 +82,7 @@ func (f *Form) maximumOf(ctx context.Context, kind *kind, tolerance float64) (pi
 	link := kind.links[0]
 	var largest [2]maximum // by count
 	for x, linkWeight := range f.net.Links[link].T.(*tensor.CP).Weights {
-		c, legWeight, _ := f.termCount(link, x)
+		c, legWeight, _ := f.termCount(link, x) // countsOnce has seen to it that every term has a count, of 0 or 1
 		candidate := maximum{scaled.FromFloat(linkWeight).Mul(legWeight), 1}
 		if candidate.weight.IsZero() {
 			continue
@@ -207,8 +207,9 @@ func (m *maximiser) fillMaxima() (maximum, error) {
 	return largest, nil
 }
 
-// stepMaxima returns the table of a step from those of earlier steps. A walk goes through the entries of a table over its first scope.
-// walk.Position[k] is the index of the entry at the same values in a table over the k-th scope behind it.
+// stepMaxima returns the table of a step from those of earlier steps: the largest weight for each combination of values of its indices.
+// m.walk(scope, others…) goes through the entries of a table over scope. walk.Position[k] is then the number of the entry at the same values
+// in a table over others[k].
 func (m *maximiser) stepMaxima(s *step) []maximum {
 	maxima := make([]maximum, int(m.entries(s)))
 	switch s.op {
@@ -236,8 +237,9 @@ func (m *maximiser) stepMaxima(s *step) []maximum {
 	return maxima
 }
 
-// linkMaximum returns the weight of term x of a link on the legs that no table has. It returns 0 if another term is fixed, or if the link
-// counts and the term does not have the required count.
+// linkMaximum returns the weight of term x of a link on the legs that no table has, as a maximum that occurs once. The weight is 0 if
+// another term of the link is fixed (fixedTerm), or if this is the one link of the piece that may count and the term does not have the
+// required count.
 func (m *maximiser) linkMaximum(link, x int) maximum {
 	count, weight, _ := m.form.termCount(m.links[link], x)
 	isOtherFixed := m.fixedTerm[link] >= 0 && m.fixedTerm[link] != x
@@ -248,8 +250,8 @@ func (m *maximiser) linkMaximum(link, x int) maximum {
 	return maximum{weight, 1}
 }
 
-// readArgument sets the values of the indices that were eliminated below a step to those that give the step's entry at the present values
-// of its own indices. Of several values it takes the smallest.
+// readArgument sets m.value for the indices that were maximised over in a step and in the steps that it is made from. They get the values
+// that give the step's entry at the present values of its own indices; of several the smallest. Steps without factors have no such index.
 func (m *maximiser) readArgument(step int) {
 	s := &m.steps[step]
 	switch s.op {

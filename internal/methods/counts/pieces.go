@@ -24,8 +24,8 @@ type kind struct {
 	tables *netPlan // their elimination; nil for a piece of one link without tables
 }
 
-// findPieces splits the links of a network into pieces: two links that a table joins are in one piece. Pieces are in the sequence of their
-// first links.
+// findPieces splits the links of a network into pieces: two links with legs in one table are in one piece. Cores in count space or of rank
+// one do not join links. Pieces are in the sequence of their first links.
 func (l *layout) findPieces() []piece {
 	joined := newForest(len(l.net.Links))
 	for c, core := range l.net.Cores {
@@ -53,6 +53,7 @@ func (l *layout) listPieces(pieceOf []int, count int) []piece {
 		}
 	}
 
+	// array[:0:n] is an empty list with room for n numbers.
 	pieces := make([]piece, count)
 	array := make([]int, len(pieceOf)+len(l.net.Cores))
 	for t := range pieces {
@@ -92,7 +93,8 @@ func (f forest) root(k int) int32 {
 	return int32(k)
 }
 
-// number numbers the sets in the sequence of their first links. It returns the number of each link's set, and how many sets there are.
+// number numbers the sets of links in the sequence of their first links. It returns the number of each link's set, and how many sets there
+// are. Two links are in one set if they have the same root.
 func (f forest) number() (setOf []int, count int) {
 	setOf = make([]int, len(f))
 	setOfRoot := slices.Repeat([]int{-1}, len(f)) // −1: the set has no number yet
@@ -149,7 +151,7 @@ func (w *keyWriter) digestPiece(p piece) [digest.Size]byte {
 	w.Int(len(p.links))
 	w.Int(len(p.cores))
 	for i, c := range p.cores {
-		w.numberInPiece[c] = int32(i)
+		w.numberInPiece[c] = int32(i) // addLeg writes this number for a leg of core c
 		btn.DigestTensor(w.Builder, w.net.Cores[c].T)
 	}
 	for _, k := range p.links {

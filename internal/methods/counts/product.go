@@ -16,9 +16,10 @@ import (
 
 // MultiplyPolys returns the product of polynomials ps in vars variables.
 //
-// In one variable every order of products takes the same n²/2 multiply-adds, since each pair of coefficients meets once, and a balanced
-// tree has the longest inner loops. In v ≥ 2 variables the root of a balanced tree alone takes (n/2)^{2v} multiply-adds. Multiplying by one
-// small polynomial after the other, the largest first, takes O(k·c_1·c_2) as in Lemma 3, n^{v+1}.
+// Let n be the degree of the product in each variable. In one variable every order of products takes the same n²/2 multiply-adds, since
+// each pair of coefficients meets once, and a balanced tree has the longest inner loops. In v ≥ 2 variables the root of a balanced tree
+// alone takes (n/2)^{2v} multiply-adds. Multiplying by one small polynomial after the other, the largest first, takes n^{v+1}: O(k·c_1·c_2)
+// for k polynomials, as in Lemma 3.
 func MultiplyPolys(vars int, ps []countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	if vars < 2 || len(ps) == 0 {
 		return countspace.Product(vars, ps, ops)

@@ -36,13 +36,13 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 			"plan: the form in count space takes %.3g flops, %s goes up to %.0g", cost.Flops, j.Settings.Method, limit)
 	}
 	// The plan depends on the network alone, so no shape tells plans apart.
-	plan, hit, err := j.Remember(ctx, "counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+	plan, cacheState, err := j.Remember(ctx, "counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return form, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return proposal.NewAssignment(plan, hit), nil
+	return proposal.NewAssignment(plan, cacheState), nil
 }
 
 // countFlops is the cost up to which products in count space are taken without a look at
@@ -66,7 +66,7 @@ func costUnderEvidence(ctx context.Context, j *proposal.Job, e *btn.Estimate, ma
 		return query.Cost{}, err
 	}
 	cost, err := windowedCostOf(ctx, form, marginals)
-	cost.Flops *= float64(len(e.Parts))
+	cost.Flops *= float64(len(e.Parts)) // the parts differ only in the terms of their cores: each is taken to cost as much as the first
 	return cost, err
 }
 
@@ -154,7 +154,7 @@ func formOfPart(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan
 	if form != nil && (form.PartCount() == 1 || !HasNegativeNumber(part)) {
 		return form, nil
 	}
-	if hasLongChain(part) {
+	if hasLongChain(part) { // an elimination would be expensive
 		return nil, nil
 	}
 
@@ -206,10 +206,10 @@ func countVectors(form *tensor.SymmetryCP) float64 {
 // A bound against absurd input: planted networks have up to 200, no reference model more than one.
 const maxCountTerms = 1 << 10
 
-// symmetricForm returns the plan of B in count space, a sum Σ α (⊗_c S_c) ∘ R over some symmetric cores c. The sum has a component for each
-// choice of one term in every such core. S_c depends on the counts of the core's legs only, R are vectors on the legs. The cores are those
-// whose elimination would take a long chain of counters. If no core would, they are all symmetric cores. All other cores of rank one become
-// vectors on their legs. The rest stay tables.
+// symmetricForm returns the plan of a network in count space: the cores are written as a sum Σ α (⊗_c S_c) ∘ R over some symmetric cores c.
+// The sum has a component for each choice of one term in every such core, and the plan has a part for it. S_c depends on the counts of the
+// core's legs only, and R are vectors on the legs. The cores c are those whose elimination would take a long chain of counters, or all
+// symmetric cores if no core's would. All other cores of rank one become vectors on their legs. The rest stay tables.
 //
 // It returns nil if there are no such cores, if there are too many terms, or if there are several cores or tables and the form costs more
 // than countFlops and than an elimination order.
@@ -252,8 +252,8 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 
 // chooseCores returns a part with the first term of each core that goes to count space: the symmetric cores with a long chain of counters
 // (isLongChain), or all symmetric cores if none has one. terms is the number of choices of one term in every such core, and coefficients
-// the number of count vectors of all these cores together. The part is nil if there is no such core, or if there are more than
-// maxCountTerms choices or none.
+// the number of count vectors of all these cores together. The part is nil if there is no such core, or if the number of choices is 0 or
+// above maxCountTerms.
 func chooseCores(net *btn.Network) (part *Counts, terms int, coefficients float64) {
 	part = &Counts{}
 	terms, coefficients = 1, 1.0

@@ -109,7 +109,8 @@ func (f *Form) newSweep(ctx context.Context, isMaximum bool) (*variableSweep, er
 	return s, nil
 }
 
-// fillShapes sets the box of the counts before each variable and after the last, and the values of each kind of variable.
+// fillShapes sets s.shape[v], the sides of the box of the counts of all variables before v, and s.choices[k], the values of a variable of
+// kind k with their weights and counts. Variables of a kind are equal.
 func (s *variableSweep) fillShapes() {
 	highest := make([]float64, s.countVariables) // the largest counts of the variables so far
 	n := len(s.links)
@@ -130,8 +131,9 @@ func (s *variableSweep) fillShapes() {
 	}
 }
 
-// fillRemaining sets remaining: after the last variable the weight is S[c], and from there it goes back to the first. The error is the
-// context's.
+// fillRemaining sets remaining[v], by counts c of the variables before v, to the total weight of the variables from v on, or to the largest
+// one with isMaximum. After the last variable that is S[c], the entry of the symmetric cores, and from there it goes back to the first. The
+// error is the context's.
 func (s *variableSweep) fillRemaining(isMaximum bool) error {
 	n := len(s.links)
 	space := s.spacePoly()

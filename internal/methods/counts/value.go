@@ -97,7 +97,7 @@ func (e *evaluation) sumProduct(
 	if err != nil {
 		return scaled.Number{}, err
 	}
-	z := countspace.Dot(s, c.partials[len(c.partials)-1], e.ops)
+	z := countspace.Dot(s, c.partials[len(c.partials)-1], e.ops) // the last partial product is that of all factors
 	if wanted == nil {
 		return z, nil
 	}
@@ -105,8 +105,9 @@ func (e *evaluation) sumProduct(
 }
 
 // sumInWindows returns Σ_c s_c [z^c] Π, for the product Π of the line, and calls visit for every wanted leaf with the derivative by one of
-// its factors. It takes all coefficients if that is little work or if terms have both signs. Otherwise it takes windows, and wider ones
-// until the dropped terms are known to change no digit of the results.
+// its factors. A leaf is a polynomial to a power, a product of equal factors. It takes all coefficients if that is little work or if terms
+// have both signs. Otherwise it takes windows, ranges of the coefficients that matter, and wider ones if the dropped terms may change a
+// digit of the derivatives. If wanted is nil, it calls visit for none.
 func (l *line) sumInWindows(
 	s countspace.Poly, isSigned bool, wanted func(leaf int) bool, visit func(leaf int, derivative countspace.Poly) error,
 ) (scaled.Number, error) {
@@ -221,8 +222,8 @@ func (w *windowedLine) sumWithin(width int64) (z scaled.Number, dropped int64, e
 			return z, 0, err
 		}
 		z = w.dot(cutWindows(w.s, w.root.bounds.wanted), w.root.windows)
-		dropped = minExponent + log2(droppedCoefficients+1) // each dropped term is below 2^minExponent
-		standsAbove := !z.IsZero() && z.Exp >= dropped+width-margin
+		dropped = minExponent + log2(droppedCoefficients+1)         // each dropped term is below 2^minExponent
+		standsAbove := !z.IsZero() && z.Exp >= dropped+width-margin // z is 2^(width−margin) times the dropped terms, or more
 		switch {
 		case droppedCoefficients == 0 || standsAbove:
 			return z, dropped, nil
@@ -234,8 +235,9 @@ func (w *windowedLine) sumWithin(width int64) (z scaled.Number, dropped int64, e
 	}
 }
 
-// WindowedFlops returns the flops of Value if its products are cut to windows, or those of Cost if they are not cut or if that is less. It
-// computes the polynomials of all pieces and the bounds of all coefficients, no products.
+// WindowedFlops returns the flops of Value if only windows of its products are computed, ranges of the coefficients that matter, or those of
+// Cost if Value computes all coefficients or if that is less. It computes the polynomials of all pieces and the bounds of all coefficients,
+// no products.
 func (f *Form) WindowedFlops(ctx context.Context, marginals bool) (flops float64, err error) {
 	wholeFlops := f.Cost(marginals).Flops
 	if f.countVariables != 1 || f.isSigned {

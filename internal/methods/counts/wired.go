@@ -50,8 +50,8 @@ const (
 )
 
 // planNet plans the elimination of the tables of a piece, a connected part of the network, along contractionorder.MinFill's order. Entries
-// of the tables are polynomials in the counts. The tables with an index are multiplied in the sequence of their boxes, the smallest first,
-// before the index is summed out.
+// of the tables are polynomials in the counts, and the box of a table is the range of their exponents. The tables with an index are
+// multiplied in the sequence of their boxes, the smallest first, before the index is summed out.
 func (l *layout) planNet(ctx context.Context, p piece) (*netPlan, error) {
 	sub, err := l.subnetwork(p)
 	if err != nil {
@@ -202,11 +202,12 @@ func (n *netPlan) entries(s *step) float64 {
 	return count
 }
 
-// cost bounds the multiply-adds of the piece's polynomial, and the bytes of the tables of all steps.
+// cost bounds the multiply-adds of the piece's polynomial, and the bytes of the tables of all steps. An entry of a table is a polynomial,
+// whose exponents are in the step's box.
 func (n *netPlan) cost() (muladds, bytes float64) {
 	for i := range n.steps {
 		s := &n.steps[i]
-		entries := n.entries(s) // each is a polynomial
+		entries := n.entries(s)
 		bytes += entries * (polyBytes + bytesPerCoefficient*boxVolume(s.box))
 		switch s.op {
 		case opProduct:
@@ -232,8 +233,9 @@ func boxVolume(box []float64) float64 {
 	return v
 }
 
-// subnetwork returns a piece as a network of its own, without what counts: its tables, and its links with only the legs that a table has.
-// It returns errForm if a link is not in CP form.
+// subnetwork returns a piece as a network of its own: its tables, and its links with only the legs that lead to a table. Legs that lead to
+// cores in count space or of rank one are left out. Every link has a variable, whose values are the terms of the link. It returns errForm
+// if a link is not in CP form.
 func (l *layout) subnetwork(p piece) (*btn.Network, error) {
 	sub := &btn.Network{Scale: scaled.One, Variables: []btn.Variable{}}
 	legNumber := map[int]int{} // by leg of the whole network: its number in the piece

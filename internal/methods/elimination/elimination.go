@@ -60,6 +60,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return assignment, nil
 	}
 
+	// It also counts as repeated if an earlier job has left the plan in the memo, or if the caller says so (WithRecurringNetwork).
 	ask.IsRepeated = ask.IsRepeated || cacheState == btn.CacheHit || proposal.IsRecurring(ctx)
 	return proposeOrder(ctx, j, ask, assignment, base)
 }

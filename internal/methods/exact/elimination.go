@@ -155,10 +155,11 @@ func (j run) contractAgain(value btn.Value, hasTotal bool) (btn.Value, error) {
 
 	// In wide numbers.
 	a, err := j.contractWide()
-	switch { // over budget: wide numbers take too much
+	switch {
 	case err == nil:
 	case fault.CodeOf(err) != fault.OverBudget:
 		return btn.Value{}, err
+	// From here on wide numbers take too much.
 	case hasTotal && hasNoCertainDigit(value):
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w", ErrCancelled, value.Doubt, err)
 	case hasTotal && !value.Z.IsZero():
@@ -173,8 +174,8 @@ func (j run) contractAgain(value btn.Value, hasTotal bool) (btn.Value, error) {
 	return j.valueOf(a), nil
 }
 
-// contractWide contracts the network in wide numbers. If the result is in doubt and likelihoods were rounded, it contracts the network once
-// more without rounded likelihoods; if that is over budget, the first result stands.
+// contractWide contracts the network in wide numbers, which have more digits and exponents than float64. If the result is in doubt and
+// likelihoods were rounded, it contracts the network once more without rounded likelihoods; if that is over budget, the first result stands.
 func (j run) contractWide() (Answer, error) {
 	wantsMarginals := j.Marginals != nil
 	a, err := ContractWide(j.Ctx, j.Net, wantsMarginals, j.Joint, j.Memory)

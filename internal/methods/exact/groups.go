@@ -106,8 +106,9 @@ func (p *Prepared) PlanGroups(
 	return plan, prices, nil
 }
 
-// chooseGroups adds groups to a plan until no marginal of the targets is missing, and returns the simplified network of each group. It
-// returns nil if all groups together take more than maxFlops along min-fill orders.
+// chooseGroups adds groups to a plan until no marginal of the targets is missing. A group keeps some indices, and simplification sums out
+// most of the others. It returns the simplified network of each group, or nil if all groups together take more than maxFlops along min-fill
+// orders.
 func (p *Prepared) chooseGroups(ctx context.Context, plan *MarginalGroups, targets []int, maxFlops float64) ([]*Prepared, error) {
 	missing := p.neededIndices(targets)
 	var groups []*Prepared
@@ -127,8 +128,8 @@ func (p *Prepared) chooseGroups(ctx context.Context, plan *MarginalGroups, targe
 			return []*Prepared{simplified}, nil
 		}
 
-		isEasy := flops <= easyGroup
-		if !isEasy && limit > 1 { // try again with one index
+		isEasy := flops <= easyGroup // then the next group may keep twice as many indices
+		if !isEasy && limit > 1 {    // try again with one index
 			limit = 1
 			continue
 		}

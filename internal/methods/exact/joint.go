@@ -124,8 +124,9 @@ func prepare(
 	return p, nil
 }
 
-// addCells appends to the expression an index over the cells of the joint marginal of set, and its selectors (PrepareJoint). The error is
-// over budget if the selectors do not fit the memory.
+// addCells appends to the expression one more index, whose values are the cells of the joint marginal of set: the combinations of values
+// of its variables. It also appends a selector for each index i of these variables: a table over the new index and i that is 1 where i has
+// the value that the cell gives it, and 0 elsewhere. The error is over budget if the selectors do not fit the memory.
 func (p *Prepared) addCells(set []int, memory int64) error {
 	if len(p.given.Variables) == 0 {
 		return fault.New(fault.BadInput,
@@ -138,7 +139,7 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 				"selectors, the budget is %d bytes", len(set), code.count, need, memory)
 	}
 	p.cells = p.cellsOf(set, code)
-	if len(code.indices) > 0 { // otherwise there is one cell, which needs no index
+	if len(code.indices) > 0 { // otherwise all have one value, and there is one cell, which needs no index
 		p.addSelectors(code)
 	}
 	return nil
@@ -152,7 +153,8 @@ type cellCode struct {
 	count   int   // the number of cells
 }
 
-// newCellCode returns the code of the cells of a set of variables. Index e.Variables[v] belongs to variable v.
+// newCellCode returns the code of the cells of a set of variables, which numbers these combinations of values: a digit for each distinct
+// index of the variables that has more than one value. Index e.Variables[v] belongs to variable v.
 func newCellCode(e *sumproduct.Expression, set []int) cellCode {
 	code := cellCode{dims: e.Dims, count: 1}
 	for _, v := range set {
@@ -185,8 +187,9 @@ func (c cellCode) valueIn(cell, i int) int {
 	return cell % c.dims[i]
 }
 
-// cellsOf returns the cells of a set of variables, which have no index of the expression yet (−1). The position of a cell in the table of
-// the joint marginal is Σ_k x_k Π_{l>k} |domain l|, with the value x_k of variable k of the set: the last variable is the fastest.
+// cellsOf returns the cells of a set of variables, the combinations of their values that the evidence leaves. Their index is −1 until
+// addSelectors adds one. The position of a cell in the table of the joint marginal is Σ_k x_k Π_{l>k} |domain l|, with the value x_k of
+// variable k of the set: the last variable is the fastest.
 func (p *Prepared) cellsOf(set []int, code cellCode) *cells {
 	c := &cells{index: -1, positions: make([]int, code.count), size: 1}
 	for k := len(set) - 1; k >= 0; k-- {

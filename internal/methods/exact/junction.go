@@ -107,7 +107,7 @@ func (p *Junction) Propose(j *proposal.Job, assignment *btn.Assignment, ask prop
 	if ask.Marginals {
 		cost = junction.WithMarginals(cost)
 	}
-	if prices := p.pricesOn(j); prices != nil {
+	if prices := p.pricesOn(j); prices != nil { // otherwise the network has no such tree, and the price of the plan stays
 		cost.Flops = prices.FlopsWithMarginals(targets(j.Net, ask))
 	}
 	assignment.Cost = &cost

@@ -108,7 +108,7 @@ func (p *Groups) About() btn.About { return btn.About{KeepsRange: true, Shared: 
 // HasAllGroups reports whether the part is all groups.
 func (p *Groups) HasAllGroups() bool { return p.From == 0 && p.To == int64(len(p.Of.Groups)) }
 
-// Fits implements Part: it returns an error if there are no groups, or if the groups From ≤ g < To are not among them.
+// Fits implements btn.Part: it returns an error if p.Of, the plan of the groups, is missing, or if it lacks groups From ≤ g < To.
 func (p *Groups) Fits(*btn.Network) error {
 	if p.Of == nil {
 		return btn.Misfit("it has no groups")

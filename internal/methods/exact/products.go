@@ -66,7 +66,7 @@ func (j run) multiplyFactors(factors []btn.ProductFactor) (btn.Value, error) {
 	total, cofactors := multiplyOthers(j.Net.Scale, values)
 	value := btn.Value{Z: total, Flops: flops}
 	for f := range values {
-		value.Digits += values[f].digits
+		value.Digits += values[f].digits // log10 Σ|terms|/|Z|, which adds up over the factors of a product
 		value.Doubt = cmp.Or(value.Doubt, values[f].doubt)
 		if r := values[f].rounding; r != nil {
 			value.Rounding = addBounds(r.Mul(cofactors[f].Abs()), value.Rounding)
@@ -162,7 +162,8 @@ func (j run) contractFactor(factor *btn.ProductFactor) (factorValue, float64, er
 }
 
 // sumFactor contracts the parts of a factor's estimate e, and sets v.z, v.marginals and v.joint to the sums of their values, weighted by
-// e.Weights(). v also gets the worst of their rounding and doubt. It returns the flops. net is the network of the factor.
+// e.Weights(). v also gets the sum of their bounds of rounding, the most digits that cancelled, and the first doubt. It returns the flops.
+// net is the network of the factor.
 func (j run) sumFactor(
 	v *factorValue, net *btn.Network, e *btn.Estimate, want btn.Want,
 ) (float64, error) {
@@ -196,7 +197,7 @@ func (j run) sumFactor(
 	return flops, nil
 }
 
-// sumTables returns Σ_i alpha[i] tables[i], entry by entry. It returns nil if the first table is nil.
+// sumTables returns Σ_i alpha[i] tables[i], entry by entry. It returns nil if the first table is nil: then no tables were wanted.
 func sumTables(alpha []scaled.Number, tables []*btn.Marginals) []scaled.Number {
 	if tables[0] == nil {
 		return nil

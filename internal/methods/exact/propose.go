@@ -32,18 +32,18 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 
 	// A tree and its price.
-	settings := treeSettings(j, "tree", ask.Marginals)
+	settings := treeSettings(j, "tree", ask.Marginals) // a key of remembered plans, together with the shape
 	if isJoint {
 		settings += " joint"
 	}
-	plan, hit, err := j.Remember(ctx, settings, p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
+	plan, cacheState, err := j.Remember(ctx, settings, p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
 		return treePlan(computing, p, j.Settings)
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	assignment := proposal.NewPricedAssignment(plan, hit)
+	assignment := proposal.NewPricedAssignment(plan, cacheState)
 	assignment.MayCancel = !isJoint && plan.Estimates[0].Cost.Flops > policy.WideFlops && p.HasNegativeEntries()
 	if limit := proposal.ExactFlopLimit(j.Settings); assignment.Cost.Flops > limit {
 		return nil, fault.New(fault.OverBudget,
@@ -85,7 +85,8 @@ func treeSettings(j *proposal.Job, kind string, marginals bool) string {
 	return settings
 }
 
-// treePlan searches a tree and returns the plan of its slices, in parts of about policy.SliceTaskFlops. All α are 1 (Lemma 5).
+// treePlan searches a tree and returns the plan of its slices, in parts of about policy.SliceTaskFlops. Z is the sum of the parts, each with
+// the weight α = 1 (Lemma 5).
 func treePlan(ctx context.Context, p *Prepared, s query.Settings) (*btn.Plan, error) {
 	tree, cost, err := p.PlanWithin(ctx, PlanOptions{
 		Memory: s.Memory,
@@ -150,17 +151,18 @@ func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []
 	}
 
 	// The settings have the digest, in place of a shape.
-	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+	plan, cacheState, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return computed, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return proposal.NewPricedAssignment(plan, hit), nil
+	return proposal.NewPricedAssignment(plan, cacheState), nil
 }
 
-// planGroupsWithin returns the plan of the marginals of targets group by group. It returns nil if that takes more than maxFlops, or, by the
-// method auto, more than an exact plan may take.
+// planGroupsWithin returns the plan of the marginals of targets group by group. A group is some indices whose marginals come from one pass
+// over a network that is simplified for them. It returns nil if that takes more than maxFlops, or, by the method auto, more than an exact
+// plan may take.
 func planGroupsWithin(ctx context.Context, j *proposal.Job, p *Prepared, targets []int, maxFlops float64) (*btn.Plan, error) {
 	groups, costs, err := p.PlanGroups(ctx, PlanOptions{Memory: j.Settings.Memory, Seed: j.Settings.Seed, Flops: maxFlops}, targets)
 	if groups == nil || err != nil {

@@ -133,7 +133,8 @@ func (p *Prepared) addProbabilities(a *Answer, r wide.Result) {
 }
 
 // describeDoubt returns in words why the total r.Z of wide numbers may not be exact: likelihoods were rounded before, or more digits
-// cancelled (r.Digits) than wide numbers have in addition. It returns "" if the total is exact, and ErrCancelled if no digit is known.
+// cancelled (r.Digits) than wide numbers have beyond those of float64. It returns "" if the total is exact, and ErrCancelled if no digit is
+// known.
 // r.Exact reports whether wide numbers had enough digits, r.RelativeError is the error of the total by wide numbers, and r.Cancelled
 // reports whether the total is 0 although some terms are not.
 func (p *Prepared) describeDoubt(r wide.Result) (string, error) {

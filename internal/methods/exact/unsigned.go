@@ -42,7 +42,7 @@ func (j run) contractUnsigned(value btn.Value) (resolved btn.Value, ok bool, err
 		return value, false, nil
 	}
 	order, cost, err := j.chainOrder(star, chains)
-	// A flop in wide numbers takes about as long as wideWork others.
+	// A flop in wide numbers, which have more digits and exponents than float64, takes about as long as wideWork others.
 	isTooExpensive := cost.Flops > wideWork*value.Flops || cost.Bytes > float64(j.Memory)
 	if err != nil || isTooExpensive {
 		return value, false, err
@@ -82,9 +82,10 @@ func (j run) chainOrder(star, chains *sumproduct.Expression) ([]int, query.Cost,
 	return order, cost, err
 }
 
-// chainKeys returns keys by which the indices of chains are sorted to an elimination order, given an order of star. The key of a variable's
-// index is twice its position in that order, so that states fit in between. The key of a state is the one directly before that of the last
-// variable that is in a table with it.
+// chainKeys returns keys by which the indices of chains are sorted to an elimination order. star and chains are the same network: a tensor
+// is a sum of terms over its variables in star, and in chains a chain of states that goes through them. starOrder is an order of star. The
+// key of a variable's index is twice its position in starOrder, so that keys of states fit in between. The key of a state's index is one
+// less than that of the last variable that has a table together with it.
 func chainKeys(star, chains *sumproduct.Expression, starOrder []int) []int {
 	starPosition := make([]int, len(star.Dims))
 	for position, i := range starOrder {

@@ -157,8 +157,9 @@ func (e *eliminated) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error
 	return e.drawAll(ctx, want, e.lists, e.ln, e.drawVectors)
 }
 
-// drawAll draws want.Samples assignments, each with a random stream of its own: the count vectors of all classes by drawVectors, then the
-// members of each group that have a value, then the leaves. ln is ln Z.
+// drawAll draws want.Samples assignments, each with a random stream of its own: the count vectors of all classes by drawVectors, then which
+// variables of a group have which value, then the leaves, which were summed out. A group is the variables of a class with the same weights.
+// ln is ln Z.
 func (f *form) drawAll(
 	ctx context.Context, want btn.Want, lists []*list, ln logarithm, drawVectors func(stream *rand.Rand, vectors []int),
 ) (*btn.Drawn, error) {

@@ -22,16 +22,16 @@ const (
 
 // partition is a division of the variables into classes.
 type partition struct {
-	count  int       // of classes
-	class  []int32   // by variable; −1: a leaf
-	value  []int32   // by variable: the index in values of its relabelling
-	values [][]uint8 // relabellings: values[k][x] is the class's value for value x of a variable; the first one is nil, for no change
+	count         int       // of classes
+	classOf       []int32   // by variable; −1: a leaf
+	relabellingOf []int32   // by variable: the index of its relabelling in relabellings
+	relabellings  [][]uint8 // relabellings[k][x] is the class's value for value x of a variable; the first one is nil, for no change
 }
 
 // sizes returns the number of variables of every class.
 func (p *partition) sizes() []int {
 	n := make([]int, p.count)
-	for _, c := range p.class {
+	for _, c := range p.classOf {
 		if c >= 0 {
 			n[c]++
 		}
@@ -41,7 +41,7 @@ func (p *partition) sizes() []int {
 
 // canonical returns the class's value for value x of variable v.
 func (p *partition) canonical(v int32, x int) int {
-	if relabelling := p.values[p.value[v]]; relabelling != nil {
+	if relabelling := p.relabellings[p.relabellingOf[v]]; relabelling != nil {
 		return int(relabelling[x])
 	}
 	return x
@@ -52,14 +52,14 @@ func (p *partition) withIndividuals(variables []int32) *partition {
 	if len(variables) == 0 {
 		return p
 	}
-	refined := &partition{class: slices.Clone(p.class), value: p.value, values: p.values}
+	refined := &partition{classOf: slices.Clone(p.classOf), relabellingOf: p.relabellingOf, relabellings: p.relabellings}
 	for k, v := range variables {
-		refined.class[v] = int32(p.count + k)
+		refined.classOf[v] = int32(p.count + k)
 	}
 
 	// Number the classes anew, in the sequence of their first variables.
 	newNumber := slices.Repeat([]int32{-1}, p.count+len(variables))
-	for v, c := range refined.class {
+	for v, c := range refined.classOf {
 		if c < 0 {
 			continue
 		}
@@ -67,7 +67,7 @@ func (p *partition) withIndividuals(variables []int32) *partition {
 			newNumber[c] = int32(refined.count)
 			refined.count++
 		}
-		refined.class[v] = newNumber[c]
+		refined.classOf[v] = newNumber[c]
 	}
 	return refined
 }
@@ -77,7 +77,7 @@ func (p *partition) withIndividuals(variables []int32) *partition {
 // variables. Cost O(classes · Σ entries).
 func divideIntoClasses(ctx context.Context, interactions *interactions) (*partition, error) {
 	n := len(interactions.domains)
-	p := &partition{class: slices.Repeat([]int32{-1}, n), value: make([]int32, n), values: [][]uint8{nil}}
+	p := &partition{classOf: slices.Repeat([]int32{-1}, n), relabellingOf: make([]int32, n), relabellings: [][]uint8{nil}}
 	swaps := swapper{interactions: interactions, pace: pace.New(ctx)}
 	var representatives []int32
 	for v := range int32(n) {
@@ -87,7 +87,7 @@ func divideIntoClasses(ctx context.Context, interactions *interactions) (*partit
 		class := slices.IndexFunc(representatives, func(representative int32) bool {
 			relabelling, ok := swaps.findSwap(representative, v)
 			if ok {
-				p.value[v] = p.internRelabelling(relabelling)
+				p.relabellingOf[v] = p.internRelabelling(relabelling)
 			}
 			return ok
 		})
@@ -101,7 +101,7 @@ func divideIntoClasses(ctx context.Context, interactions *interactions) (*partit
 			}
 			representatives = append(representatives, v)
 		}
-		p.class[v] = int32(class)
+		p.classOf[v] = int32(class)
 	}
 	p.count = len(representatives)
 	if p.count == 0 || 2*p.count > interactions.memberCount() {
@@ -110,24 +110,24 @@ func divideIntoClasses(ctx context.Context, interactions *interactions) (*partit
 	return p, nil
 }
 
-// internRelabelling returns the index in values of a variable's relabelling, and adds it if it is new. toValue[a] is the variable's value
-// that is value a of the class.
+// internRelabelling returns the index in p.relabellings of a variable's relabelling, and adds it if it is new. toValue[a] is the variable's
+// value that is value a of the class. The relabelling is the inverse: the class's value by the variable's value.
 func (p *partition) internRelabelling(toValue []int) int32 {
 	isIdentity := true
 	for a, x := range toValue {
 		isIdentity = isIdentity && x == a
 	}
 	if isIdentity {
-		return 0
+		return 0 // relabellings[0] is nil, which stands for the identity
 	}
 	relabelling := make([]uint8, len(toValue))
 	for a, x := range toValue {
 		relabelling[x] = uint8(a)
 	}
-	index := slices.IndexFunc(p.values, func(present []uint8) bool { return slices.Equal(present, relabelling) })
+	index := slices.IndexFunc(p.relabellings, func(present []uint8) bool { return slices.Equal(present, relabelling) })
 	if index < 0 {
-		index = len(p.values)
-		p.values = append(p.values, relabelling)
+		index = len(p.relabellings)
+		p.relabellings = append(p.relabellings, relabelling)
 	}
 	return int32(index)
 }
@@ -188,11 +188,11 @@ func (s *swapper) keepsInteractions(r, i int32, toValue []int, isIdentity bool) 
 			s.ended = true
 			return false
 		}
-		isSameFunction := a.number == b.number && position(a.scope, r) == position(b.scope, i)
+		isSameFunction := a.function == b.function && position(a.scope, r) == position(b.scope, i)
 		if isIdentity && !touchesBoth && isSameFunction {
 			continue
 		}
-		if s.pace.Over(int64(len(a.u))) {
+		if s.pace.Over(int64(len(a.ln))) {
 			s.ended = true
 			return false
 		}
@@ -223,7 +223,7 @@ func (s *swapper) areEqual(a, b *interaction, r, i int32, toValue, fromValue []i
 	dims := s.dims(a.scope)
 	strides := strides(s.dims(b.scope))
 	digits := make([]int, len(list))
-	for _, x := range a.u {
+	for _, x := range a.ln {
 		entry := 0 // of b, for the swapped values
 		for axis, v := range list {
 			switch {
@@ -235,7 +235,7 @@ func (s *swapper) areEqual(a, b *interaction, r, i int32, toValue, fromValue []i
 				entry += digits[axis] * strides[position(b.scope, v)]
 			}
 		}
-		if !areNear(x, b.u[entry]) {
+		if !areNear(x, b.ln[entry]) {
 			return false
 		}
 		advance(digits, dims)
@@ -267,9 +267,9 @@ func (s *swapper) addDistances(a *interaction, r int32, b *interaction, i int32,
 	dims := s.dims(a.scope)
 	strides, otherStrides := strides(dims), strides(s.dims(b.scope))
 	axis, axisOfOther := position(a.scope, r), position(b.scope, i)
-	dims[axis] = 1
+	dims[axis] = 1                   // r stays at value 0 below
 	digits := make([]int, len(dims)) // values of the variables of a, with r at 0
-	for range len(a.u) / d {
+	for range len(a.ln) / d {
 		first, otherFirst := 0, 0 // entries of a and b with r and i at value 0
 		for k, v := range a.scope.variables() {
 			if v != r {
@@ -279,7 +279,7 @@ func (s *swapper) addDistances(a *interaction, r int32, b *interaction, i int32,
 		}
 		for x := range d {
 			for y := range d {
-				distances[x*d+y] += distance(a.u[first+x*strides[axis]], b.u[otherFirst+y*otherStrides[axisOfOther]])
+				distances[x*d+y] += distance(a.ln[first+x*strides[axis]], b.ln[otherFirst+y*otherStrides[axisOfOther]])
 			}
 		}
 		advance(digits, dims)
@@ -299,16 +299,16 @@ func (s *swapper) matchValues(r, i int32, toValue []int) bool {
 	compared := 0
 	for _, term := range s.touching[r] {
 		a := &s.terms[term]
-		if isCompared[a.number] || compared == maxCompared || slices.Contains(a.scope.variables(), i) {
+		if isCompared[a.function] || compared == maxCompared || slices.Contains(a.scope.variables(), i) {
 			continue
 		}
 		swappedTerm, ok := s.termAfterSwap(a.scope, r, i)
 		if !ok {
 			return false
 		}
-		isCompared[a.number] = true
+		isCompared[a.function] = true
 		compared++
-		if s.pace.Over(int64(len(a.u) * d)) {
+		if s.pace.Over(int64(len(a.ln) * d)) {
 			s.ended = true
 			return false
 		}

@@ -21,9 +21,9 @@ type evaluation interface {
 	draw(ctx context.Context, want btn.Want) (*btn.Drawn, error)
 }
 
-// Contract implements contraction.Contractor: it adds up the terms of the part's share of count vectors, and computes what is wanted beside
-// Z. A share after the first has Z = 0 if the classes are summed in another way than over all count vectors: the first share has the whole
-// sum.
+// Contract implements contraction.Contractor: it adds up the terms of the part's share of the count vectors, from p.From to p.To of
+// WholeShare, and computes what is wanted beside Z. If the sum does not go over all count vectors but value by value or class by class,
+// the first part has the whole sum, and the others have Z = 0.
 func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := contraction.Begin(ctx, problem, want)
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.W
 	if err != nil {
 		return btn.Value{}, err
 	}
-	if evaluated == nil { // the first share has the whole sum, and all flops
+	if evaluated == nil { // the first part has the whole sum, and all flops
 		if j.Marginals != nil {
 			value.Marginals = j.Marginals.Result(scaled.One) // zeros
 		}
@@ -63,7 +63,8 @@ func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.W
 }
 
 // contractVectors finds the most probable assignment, or the joint marginal with Z and the marginals, from the terms of all count vectors
-// of the part's share. It adds them to a value that has the flops. With splits the counts of all groups are kept apart.
+// of the part, p.From to p.To. It adds them to a value that has the flops. With splits the counts of all groups, the variables of a class
+// with the same weights, are kept apart.
 func (f *form) contractVectors(
 	ctx context.Context, p *Sum, j contraction.Contraction, value btn.Value, splits bool,
 ) (btn.Value, error) {
@@ -88,9 +89,10 @@ func (f *form) contractVectors(
 	return value, nil
 }
 
-// evaluate adds up the terms of a share: over its count vectors if they are few, otherwise value by value, otherwise class by class. The
-// latter two are whole sums, which belong to the share that begins at 0; the result is nil for other shares. With splits the counts of all
-// groups are kept apart. The error is over budget if no way fits.
+// evaluate adds up the terms of a share, the part of the sum over the count vectors from share.From to share.To: vector by vector if there
+// are few, otherwise value by value, otherwise class by class. The latter two are done for the whole sum at once, by the share that begins
+// at 0; the result is nil for other shares. With splits the counts of all groups, the variables of a class with the same weights, are kept
+// apart. The error is over budget if no way fits.
 func (f *form) evaluate(ctx context.Context, splits bool, share *Sum, threads int, memory int64) (evaluation, error) {
 	if f.checkSize(splits, memory) == nil {
 		return f.sum(ctx, splits, share, threads, memory)
@@ -157,13 +159,14 @@ func (c *summedForm) marginals(ctx context.Context) ([][]float64, error) {
 
 // marginalRows returns P(x) by variable and value. distributions[c] are the probabilities of the count vectors of class c, lists[c].
 // jointOf returns the probabilities of the vectors of two classes together, the second class fastest: leaves with two neighbours need them.
-// Counts are of the class's values; canonical gives that of a variable's own value.
+// A group is the variables of a class with the same weights. Probabilities of a group are by the class's value; canonical gives the class's
+// value for a variable's own value.
 func (f *form) marginalRows(
 	ctx context.Context, lists []*list, distributions [][]float64, jointOf func(classes []int) []float64,
 ) ([][]float64, error) {
 	rows := make([][]float64, len(f.weights))
 	for class, l := range lists {
-		shares, err := l.groupMarginals(ctx, distributions[class])
+		groupRows, err := l.groupMarginals(ctx, distributions[class])
 		if err != nil {
 			return nil, err
 		}
@@ -171,18 +174,19 @@ func (f *form) marginalRows(
 			for _, v := range g.variables {
 				rows[v] = make([]float64, l.values)
 				for x := range rows[v] {
-					rows[v][x] = shares[k][f.partition.canonical(v, x)]
+					rows[v][x] = groupRows[k][f.partition.canonical(v, x)]
 				}
 			}
 		}
 	}
+	// The leaves, variables that were summed out, follow from their neighbours.
 	return rows, f.leafMarginals(ctx, newPairs(lists, distributions, jointOf), rows)
 }
 
 // place is the class and the group of a variable.
 type place struct{ class, group int }
 
-// places returns, by variable, its class and its group. Leaves have none.
+// places returns, by variable, the number of its class, and in it of its group, the variables with the same weights. Leaves have none.
 func (f *form) places() []place {
 	list := make([]place, len(f.weights))
 	for c, groups := range f.fields.groups {
@@ -230,9 +234,9 @@ func (f *form) leafMarginals(ctx context.Context, pairProbabilities *pairs, rows
 	return nil
 }
 
-// neighbourProbabilities returns the probability of the values of a leaf's neighbours as a function of their number as a row, the last
-// neighbour's value fastest. rows has the marginals of variables that are no leaves, and pairProbabilities the joint ones of two, by the
-// class's values, which canonical gives for the variables' own.
+// neighbourProbabilities returns a function of row: the probability that a leaf's neighbours have combination of values number row, the
+// last neighbour's value fastest. A leaf has at most two neighbours. rows has the marginals of single variables by their own values.
+// pairProbabilities has those of two, by the class's values, which canonical gives for the variables' own.
 func (f *form) neighbourProbabilities(l *leaf, places []place, pairProbabilities *pairs, rows [][]float64) func(row int) float64 {
 	switch len(l.neighbours) {
 	case 0:
@@ -337,7 +341,7 @@ func (c *summedForm) joint(variables []int) []float64 {
 	classes := make([]int, len(variables))
 	size := 1
 	for k, v := range variables {
-		classes[k] = int(c.partition.class[v])
+		classes[k] = int(c.partition.classOf[v])
 		size *= len(c.weights[v])
 	}
 	cells := make([]float64, size)

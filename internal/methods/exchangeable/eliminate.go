@@ -24,8 +24,8 @@ type elimination struct {
 }
 
 // chooseElimination chooses the sequence in which classes are summed out: always the class with the smallest table next. Its table has an
-// entry for each combination of count vectors of the class and its neighbours. sizes are the numbers of count vectors of the classes.
-// together lists sets of classes that have to be in one table. Cost O(classes³).
+// entry for each combination of count vectors of the class and its neighbours, the classes that interact with it then. sizes are the
+// numbers of count vectors of the classes. together lists sets of classes that have to be in one table. Cost O(classes³).
 func chooseElimination(k *kinds, sizes []float64, together [][]int) *elimination {
 	graph := newClassGraph(k, len(sizes), together)
 	e := &elimination{}
@@ -83,7 +83,8 @@ func (g *classGraph) join(classes []int) {
 	}
 }
 
-// tableSize returns the number of combinations of count vectors of a class and its neighbours that are not summed out.
+// tableSize returns the number of entries of the table of class c: the combinations of its count vectors and those of its neighbours that
+// are not summed out. sizes are the numbers of count vectors of the classes.
 func (g *classGraph) tableSize(c int, sizes []float64) float64 {
 	size := sizes[c]
 	for d, isNeighbour := range g.adjacent[c] {
@@ -94,7 +95,8 @@ func (g *classGraph) tableSize(c int, sizes []float64) float64 {
 	return size
 }
 
-// sumOut marks a class as summed out. Its neighbours become neighbours of each other. It returns them, ascending.
+// sumOut marks a class as summed out. Its neighbours become neighbours of each other, since the sum depends on all of them. It returns them,
+// ascending.
 func (g *classGraph) sumOut(c int) (neighbours []int) {
 	for d, isNeighbour := range g.adjacent[c] {
 		if isNeighbour && !g.isSummedOut[d] {
@@ -130,7 +132,8 @@ type message struct {
 }
 
 // sumOutAll sums out all classes one after the other and sets ln Z. A class is summed out by a sum over its count vectors, for each
-// combination of count vectors of its neighbours, the classes that terms or messages join it with. Cost O(size of the tables).
+// combination of count vectors of its neighbours. The sum as a function of the neighbours is a message to them. Neighbours are the classes
+// that are in a term or a message together with the class. Forbidden terms make counts impossible. Cost O(size of the tables).
 func (e *eliminated) sumOutAll(ctx context.Context, threads int) error {
 	remaining := &kinds{terms: e.kinds.terms, forbidden: e.kinds.forbidden}
 	var messages []message
@@ -176,10 +179,10 @@ func splitBy[T any](list []T, has func(T) bool) (matching, others []T) {
 	return matching, others
 }
 
-// sumOut sums over the count vectors of one class, the inner class of t. A summand is the product of a vector's weight, of the terms k and
-// of the messages received. Weights of the outer classes, which are the class's neighbours, are left out (isBare): they enter when these
-// classes are summed out. It returns the sum as a message to the neighbours, and the conditional probabilities of the class's vectors, by
-// vector of the neighbours.
+// sumOut sums over the count vectors of one class, the inner class of t. Its neighbours are the outer classes of t. A summand is the product
+// of the vector's weight, of the terms in k and of the messages received, which are sums over the classes summed out before. The weights of
+// the neighbours are left out (isBare): they enter when these are summed out. It returns the sum as a function of the neighbours' vectors,
+// a message, and the conditional probabilities of the class's vectors, by combination of the neighbours' vectors.
 func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *termSum, received []message, threads int) (message, []float64, error) {
 	sent := message{t.outer, make([]logarithm, t.outer.size)}
 	const isMaximal = false // weights are sums over assignments
@@ -287,7 +290,7 @@ func (e *eliminated) jointTables(ctx context.Context) ([]classTable, error) {
 // marginalOf returns the joint probabilities of the count vectors of some classes, the last class fastest. The classes have to be together
 // in one of the tables joint, which are by position in the order of the elimination.
 func (e *eliminated) marginalOf(ctx context.Context, joint []classTable, classes []int) ([]float64, error) {
-	// The table of the first of them that is summed out has all others: they were its neighbours then.
+	// The first of these classes to be summed out is number k of the order. Its table has all the others, its neighbours at that time.
 	k := slices.IndexFunc(e.order, func(class int) bool { return slices.Contains(classes, class) })
 	target := sideOf(classes, e.lists)
 	marginal := make([]float64, target.size)
@@ -319,7 +322,7 @@ func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
 			return nil, err
 		}
 	}
-	// marginalRows takes a jointOf without an error: after one, jointOf returns zeros and leaves the error in err, and the rows are void.
+	// marginalRows takes a jointOf that returns no error. So jointOf leaves its error in err and returns zeros, and then the rows are void.
 	jointOf := func(classes []int) []float64 {
 		p, jointErr := e.marginalOf(ctx, joint, classes)
 		if jointErr != nil {
@@ -356,7 +359,7 @@ func (e *eliminated) drawVectors(stream *rand.Rand, vectors []int) {
 // classPairs lists the pairs of different classes that the two neighbours of some leaf have. The marginal of a leaf needs the joint
 // distribution of its neighbours, so both classes have to be in one table of the elimination.
 func (f *form) classPairs() (sets [][]int) {
-	class := f.partition.class
+	class := f.partition.classOf
 	isListed := map[[2]int32]bool{}
 	for _, l := range f.interactions.leafOf {
 		if l != nil && len(l.neighbours) == 2 {

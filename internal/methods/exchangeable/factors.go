@@ -143,7 +143,8 @@ func (f *factors) readVariables(net *btn.Network) (variable []int32) {
 
 // hasFewClasses reports whether a network may have at most maxClasses classes, and at most half as many as variables. It counts twins:
 // groups of variables with the same neighbours. There are no more such groups than classes, because variables of one class are in one
-// group. It looks at the first firstTwins variables first, which settles most networks, then at all.
+// group. It looks at the first firstTwins variables first, which settles most networks, then at all. Leaves, which are summed out, are not
+// counted: moveLeaves takes them out.
 func hasFewClasses(net *btn.Network, memory int64) bool {
 	f := scopesOf(net, memory)
 	if f == nil {
@@ -176,8 +177,9 @@ func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, e
 		net:      net, memory: float64(memory), look: pace.New(ctx),
 	}
 
-	// scopesOf has put the number of the core in the place of each table's. Replace them by the numbers of the tables. After a core that is
-	// no plain table the error is nil, unless the context ended.
+	// Read the table of each core. So far placedTables and unaryTables have the number of the core in the place of the table's (scopesOf).
+	// f.sequences[core] are its variables in the sequence of its axes. After a core that is no plain table the result is nil, and so is the
+	// error, unless the context ended.
 	for k := range f.placedTables {
 		p := &f.placedTables[k]
 		id, ok := r.readCore(p.table)
@@ -195,7 +197,7 @@ func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, e
 			list[k] = id
 		}
 	}
-	f.sequences = nil
+	f.sequences = nil // not needed any more
 	f.moveLeaves()
 	return f, nil
 }

@@ -42,7 +42,7 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 
 	// Divide each class into groups of variables with the same weights.
 	members := make([][]int32, p.count)
-	for v, c := range p.class {
+	for v, c := range p.classOf {
 		if c >= 0 { // no leaf
 			members[c] = append(members[c], int32(v))
 		}

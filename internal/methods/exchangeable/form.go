@@ -186,7 +186,8 @@ func (f *form) findInteractions(ctx context.Context, p *problem.Problem, tables 
 	return f.isolateDeviating(ctx, individuals)
 }
 
-// hasBaseLeaves reports whether all leaves of two neighbours have the weights that they have without evidence.
+// hasBaseLeaves reports whether all leaves with two neighbours have the weights that they have without evidence. Then the interactions are
+// those without evidence, too: they contain sums over these leaves, and no other weights.
 func (f *form) hasBaseLeaves(p *problem.Problem, tables *factors) (bool, error) {
 	baseWeights, err := weightsOf(baseOf(p))
 	if err != nil {
@@ -235,8 +236,9 @@ func (f *form) vectorCount(splits bool) float64 {
 	return count
 }
 
-// listSize returns the number of count vectors of a class, and the bytes of their list. With splits the counts of all groups of the class,
-// the variables with the same weights, are kept apart.
+// listSize returns the number of count vectors of a class, and the bytes of their list. A group is the variables of the class with the same
+// weights. With splits the counts of all groups are kept apart. A merged list has only the counts of the class, and is made by products of
+// the groups' polynomials.
 func (f *form) listSize(class int, splits bool) (vectors, bytes float64) {
 	groups, values := f.fields.groups[class], float64(f.values(class))
 	if f.isMerged(class, splits) {
@@ -262,8 +264,9 @@ func (f *form) sumFlops(splits bool) float64 {
 	return f.listFlops(splits) + f.vectorCount(splits)*(40+12*float64(len(f.kinds.terms)+len(f.kinds.forbidden))) // 40 for an exponential
 }
 
-// listFlops returns the flops of making the lists of count vectors of all classes: about 80 for each vector, value and group of a split
-// list, and 100 for each vector of a merged list and each count vector of one group. With splits the counts of all groups are kept apart.
+// listFlops returns the flops of making the lists of count vectors of all classes. A group is the variables of a class with the same
+// weights. A list that keeps the counts of groups apart takes about 80 for each vector, value and group. A merged list is a product over
+// the groups: about 100 for each vector of the list and each of a group. With splits the counts of all groups are kept apart.
 func (f *form) listFlops(splits bool) (flops float64) {
 	for class, groups := range f.fields.groups {
 		vectors, _ := f.listSize(class, splits)
@@ -279,8 +282,8 @@ func (f *form) listFlops(splits bool) (flops float64) {
 }
 
 // checkSize returns an error if a sum over all count vectors has more than maxVectors or takes more bytes than memory: for the terms, for
-// the lists of the classes, and for the ways to choose members on the inner side. With splits the counts of all groups of a class, the
-// variables with the same weights, are kept apart.
+// the lists of the classes, and for sides.basis, the numbers of ways to meet conditions on inner classes (basisBytes). With splits the
+// counts of all groups of a class, the variables with the same weights, are kept apart.
 func (f *form) checkSize(splits bool, memory int64) error {
 	n := f.vectorCount(splits)
 	bytes := 2 * vectorBytes * n // twice what the terms take
@@ -346,8 +349,8 @@ func (f *form) makeLists(ctx context.Context, splits bool) ([]*list, error) {
 	return lists, nil
 }
 
-// sum adds up the terms of all count vectors of a share. With splits the counts of all groups of a class, the variables with the same
-// weights, are kept apart.
+// sum adds up the terms of the count vectors from share.From to share.To. A group is the variables of a class with the same weights. With
+// splits the counts of all groups are kept apart.
 func (f *form) sum(ctx context.Context, splits bool, share *Sum, threads int, memory int64) (*summedForm, error) {
 	if err := f.checkSize(splits, memory); err != nil {
 		return nil, err

@@ -17,9 +17,9 @@ const negligible = 1e-24
 
 // interaction is a function u_S of a set of variables.
 type interaction struct {
-	scope  scope       // S
-	number int32       // of the function: equal functions have the same number
-	u      []logarithm // values in nats, the last variable fastest
+	scope    scope       // S
+	function int32       // the number of the function: equal functions have the same number
+	ln       []logarithm // values in nats, the last variable fastest
 }
 
 // interactions are a product of tables over variables that are no leaves:
@@ -117,8 +117,8 @@ func (m *maker) multiplyInto(s scope, function int32) {
 	m.sequence = append(m.sequence, s)
 }
 
-// sumOutLeaves sums out the leaves of two neighbours, and multiplies the sums into the functions of the neighbours' scopes. It returns
-// false if a weight is below 0, or if the functions take more than a quarter of memory.
+// sumOutLeaves sums out the leaves with two neighbours. The sum of a leaf is a function of the two, and is multiplied into the function of
+// their scope. ok is false if a weight is below 0, or if the functions (m.bytes) take more than a quarter of memory.
 func (m *maker) sumOutLeaves(memory int64, look *pace.Pace) (ok bool, err error) {
 	for _, l := range m.leafOf {
 		if l == nil || len(l.neighbours) != 2 {
@@ -142,11 +142,12 @@ func (m *maker) sumOutLeaves(memory int64, look *pace.Pace) (ok bool, err error)
 // dropRoundings drops the terms whose entries are all roundings, other than those of leaves.
 func (m *maker) dropRoundings() {
 	m.terms = slices.DeleteFunc(m.terms, func(a interaction) bool {
-		return !m.leafScopes[a.scope] && !slices.ContainsFunc(a.u, func(x logarithm) bool { return math.Abs(x.High) > negligible })
+		return !m.leafScopes[a.scope] && !slices.ContainsFunc(a.ln, func(x logarithm) bool { return math.Abs(x.High) > negligible })
 	})
 }
 
-// indexTerms lists the terms by scope and by variable.
+// indexTerms lists the interactions (m.terms) by scope and by variable: termOf[scope] is the number of the one with that scope, and
+// touching[v] has the numbers of those with variable v.
 func (m *maker) indexTerms() {
 	clear(m.termOf)
 	m.touching = make([][]int32, len(m.domains))
@@ -210,7 +211,7 @@ func (m *maker) sumOutLeaf(l *leaf) *summedLeaf {
 	}
 	for _, p := range l.tables {
 		key = binary.LittleEndian.AppendUint32(key, uint32(p.table))
-		for _, v := range p.scope.variables() {
+		for _, v := range p.scope.variables() { // which of the three variables each axis belongs to
 			key = append(key, byte(slices.Index([]int32{l.variable, l.neighbours[0], l.neighbours[1]}, v)))
 		}
 	}
@@ -295,9 +296,9 @@ type parts struct {
 	numbers  []int32       // by subset: its function
 }
 
-// addParts decomposes a function of a scope into parts over subsets of its variables, and adds them: the part over no variable to the
-// constant, parts over one variable to the fields, and all others to the interactions of their scopes. The function is given by its number
-// in m.functions. The parts of each function are remembered, because many scopes have the same function.
+// addParts decomposes a function of a scope into parts over subsets of its variables. It adds the part over no variable to the constant,
+// parts over one variable to the fields, and all others to the interactions of their scopes. The function is given by its number in
+// m.functions. The parts of each function are remembered, because many scopes have the same function.
 func (m *maker) addParts(s scope, function int32) {
 	p, ok := m.partsOf[function]
 	if !ok {
@@ -342,11 +343,11 @@ func (m *maker) addInteraction(s scope, number int32) {
 	a := &m.terms[term]
 	if !m.isPrivate[term] {
 		m.isPrivate[term] = true
-		a.number = m.addFunction(slices.Clone(a.u))
-		a.u = m.functions[a.number]
+		a.function = m.addFunction(slices.Clone(a.ln))
+		a.ln = m.functions[a.function]
 	}
 	for k, y := range m.functions[number] {
-		a.u[k] = a.u[k].plus(y)
+		a.ln[k] = a.ln[k].plus(y)
 	}
 }
 
@@ -371,10 +372,10 @@ func splitMeans(u []logarithm, d, inner int) []logarithm {
 }
 
 // decompose returns a function of a scope as a sum of parts over subsets S of its variables. The part of S is the mean over all other
-// variables, less the parts of the subsets of S. A function that is −Inf somewhere has one part, the function itself.
+// variables, less the parts of the subsets of S. A function that is −Inf somewhere has no such means; it has one part, the function itself.
 func (m *maker) decompose(s scope, function int32) *parts {
-	u := m.functions[function]
-	k := s.order()
+	u := m.functions[function]    // logarithms, by combination of values
+	k := s.order()                // the number of variables
 	everything := uint8(1)<<k - 1 // the set of all variables, as bits
 	if slices.ContainsFunc(u, logarithm.isImpossible) {
 		return &parts{subsets: []uint8{everything}, numbers: []int32{function}}

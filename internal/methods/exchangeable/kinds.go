@@ -61,9 +61,9 @@ type kind struct {
 
 // shape is an interaction up to the identity of its variables.
 type shape struct {
-	number int32           // of its function
-	class  pattern         // by axis: the class of the variable
-	value  [maxOrder]int32 // by axis: the relabelling of the variable
+	function    int32           // the number of its function
+	class       pattern         // by axis: the class of the variable
+	relabelling [maxOrder]int32 // by axis: the number of the variable's relabelling
 }
 
 // kindsOf returns the interactions as terms of the counts of the classes. A shape is what interactions have in common if they differ in
@@ -78,7 +78,7 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 	}
 	functions := map[int32]*interaction{} // by number
 	for i := range m.terms {
-		functions[m.terms[i].number] = &m.terms[i]
+		functions[m.terms[i].function] = &m.terms[i]
 	}
 
 	k = &kinds{}
@@ -88,7 +88,7 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 		if kind.number != kind.countSets(sizes) { // some sets have no interaction
 			return nil, nil, nil
 		}
-		eachEntry := func(s shape, visit func(pattern, logarithm)) { p.eachEntry(m, functions[s.number], s, visit) }
+		eachEntry := func(s shape, visit func(pattern, logarithm)) { p.eachEntry(m, functions[s.function], s, visit) }
 		for _, s := range k.addKind(kind, frequency, eachEntry) {
 			deviates[s] = true
 		}
@@ -107,9 +107,10 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 	return nil, slices.Compact(deviating), nil
 }
 
-// addKind adds the entries of a kind as terms: those of its most frequent shape, the reference. It returns the shapes with an entry that
-// differs from the reference's by more than deviationLimit. Smaller differences are added to lnError. eachEntry calls visit for each entry
-// of a shape.
+// addKind adds the entries of a kind as terms. A kind is the interactions between variables of the same classes, and a shape is those of
+// them that have the same function and relabellings. The terms are the entries of the most frequent shape, the reference. It returns the
+// shapes with an entry that differs from the reference's by more than deviationLimit, and adds smaller differences to lnError. eachEntry
+// calls visit for each entry of a shape.
 func (k *kinds) addKind(
 	kind *kind, frequency map[shape]float64, eachEntry func(s shape, visit func(pattern, logarithm)),
 ) (deviating []shape) {
@@ -131,6 +132,7 @@ func (k *kinds) addKind(
 }
 
 // distinctShapes returns the distinct shapes of the interactions, in the sequence of their first interactions, and how often each occurs.
+// A shape is what interactions have in common that differ in their variables only.
 func (p *partition) distinctShapes(ctx context.Context, m *interactions) (shapes []shape, frequency map[shape]float64, err error) {
 	look := pace.New(ctx) // counts operations, and is over once the context has ended
 	frequency = map[shape]float64{}
@@ -171,13 +173,14 @@ func (e *kindEntries) deviation(at pattern, x logarithm) float64 {
 	}
 }
 
-// groupShapes groups shapes by their classes into kinds, in the sequence of their first shapes. frequency is the number of interactions of
-// each shape.
+// groupShapes groups shapes by their classes into kinds, in the sequence of their first shapes. A shape is what interactions have in common
+// that differ in their variables only: the function, and the class and relabelling of each axis. frequency is the number of interactions
+// of each shape.
 func groupShapes(shapes []shape, frequency map[shape]float64) (list []*kind) {
 	byClasses := map[pattern]*kind{}
 	for _, s := range shapes {
-		classes := s.class // an array, so a copy
-		slices.Sort(classes[:patternLength(classes)])
+		classes := s.class                            // an array, so a copy
+		slices.Sort(classes[:patternLength(classes)]) // kinds do not tell axes apart
 		oneKind := byClasses[classes]
 		if oneKind == nil {
 			oneKind = &kind{classes: classes}
@@ -214,9 +217,9 @@ var noPattern = pattern{-1, -1, -1, -1, -1, -1}
 
 // shapeOf returns the shape of an interaction: the number of its function, and of each axis the class and the relabelling of the variable.
 func (p *partition) shapeOf(a *interaction) shape {
-	s := shape{number: a.number, class: noPattern}
+	s := shape{function: a.function, class: noPattern}
 	for k, v := range a.scope.variables() {
-		s.class[k], s.value[k] = int16(p.class[v]), p.value[v]
+		s.class[k], s.relabelling[k] = int16(p.classOf[v]), p.relabellingOf[v]
 	}
 	return s
 }
@@ -226,10 +229,10 @@ func (p *partition) shapeOf(a *interaction) shape {
 func (p *partition) eachEntry(m *interactions, a *interaction, s shape, visit func(pattern, logarithm)) {
 	dims := m.dims(a.scope)
 	digits := make([]int, len(dims))
-	for _, x := range a.u {
+	for _, x := range a.ln {
 		q := noPattern
 		for axis, value := range digits {
-			if relabelling := p.values[s.value[axis]]; relabelling != nil {
+			if relabelling := p.relabellings[s.relabelling[axis]]; relabelling != nil {
 				value = int(relabelling[value])
 			}
 			q[axis] = s.class[axis]*maxDomain + int16(value)
@@ -254,7 +257,8 @@ func (q pattern) members() (list []member) {
 	return list
 }
 
-// countSets returns the number of sets of variables with the classes of the kind, given the number of variables of each class.
+// countSets returns the number of sets of variables with the classes of the kind, given the number of variables of each class. It is
+// Π_c C(sizes[c], times), for each class c that the kind has so many times.
 func (k *kind) countSets(sizes []int) float64 {
 	product := 1.0
 	list := k.classes[:patternLength(k.classes)] // ascending: equal classes are neighbours

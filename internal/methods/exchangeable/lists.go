@@ -114,7 +114,7 @@ func (g *group) lnWeights(counts []int32, f factorials) (lnSum, lnOne logarithm)
 }
 
 // splitList returns the split list of a class: a count vector for each combination of the counts of all groups. A group is the variables of
-// the class with the same weights. Cost O(vectors · groups · values).
+// the class with the same weights, and its support the values that these may have. Cost O(vectors · groups · values).
 func splitList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
 	l := &list{values: values, groups: groups, roundings: 8} // more than those of the exponential of a term
 	if slices.ContainsFunc(groups, func(g group) bool { return len(g.support) == 0 }) {
@@ -134,9 +134,9 @@ type splitWalk struct {
 	err        error   // of the context: once it is set, nothing is visited any more
 }
 
-// divideGroups adds the vectors in which the groups before index have the present counts: it divides the variables of the groups from index
-// on among the values in all ways. Of the groups before, lnSum is ln of the weight of all assignments with these counts, and lnOne that of
-// one of them.
+// divideGroups adds the vectors in which the groups before index have the counts in w.current: it divides the variables of the groups from
+// index on among the values in all ways. lnSum is ln of the weight of all assignments of the groups before with these counts, and lnOne is
+// ln of the weight of one of these assignments.
 func (w *splitWalk) divideGroups(index int, lnSum, lnOne logarithm) {
 	if w.err != nil {
 		return
@@ -146,7 +146,7 @@ func (w *splitWalk) divideGroups(index int, lnSum, lnOne logarithm) {
 		return
 	}
 	g := &w.groups[index]
-	row := w.current[index*w.values : (index+1)*w.values]
+	row := w.current[index*w.values : (index+1)*w.values] // the counts of g, which eachDivision sets
 	eachDivision(len(g.variables), g.support, row, func() {
 		if w.look.Over(int64(len(w.current) + 16)) { // about the operations of addVector
 			w.err = w.look.Err()
@@ -158,7 +158,8 @@ func (w *splitWalk) divideGroups(index int, lnSum, lnOne logarithm) {
 	})
 }
 
-// addVector adds the present vector, in which all groups have counts, with its weights.
+// addVector adds the vector in w.current, which has the counts of all groups, with the logarithms of its weights: lnSum of all assignments
+// with these counts, and lnOne of one of them.
 func (w *splitWalk) addVector(lnSum, lnOne logarithm) {
 	sum := make([]int32, w.values) // of all groups
 	for k, c := range w.current {
@@ -166,7 +167,7 @@ func (w *splitWalk) addVector(lnSum, lnOne logarithm) {
 	}
 	l := w.list
 	l.counts = append(l.counts, sum...)
-	if len(l.groups) > 1 {
+	if len(l.groups) > 1 { // the counts of one group are those of the class
 		l.split = append(l.split, w.current...)
 	}
 	l.ln, l.lnOne = append(l.ln, lnSum), append(l.lnOne, lnOne)
@@ -202,9 +203,9 @@ func newConvolution(g *group, product box, strides []int, f factorials) convolut
 	return c
 }
 
-// multiply returns the product of the input and the group's polynomial. Coefficient index of the input times the weight of one of the
-// group's count vectors adds to coefficient index + shift, where shift is the index of the vector. Coefficients of the input with an index
-// above largestIndex are 0. The product is nil if the context ends.
+// multiply returns the product of the input and the group's polynomial: product[i+shift] += input[i] · weight, for each coefficient i of
+// the input and each count vector of the group, with the vector's weight and index (shift). Coefficients of the input above largestIndex
+// are 0, so that i+shift stays within the box. The product is nil if the context ends.
 func (c *convolution) multiply(largestIndex int, look *pace.Pace) box {
 	product := make(box, len(c.input))
 	for index, y := range c.input[:largestIndex+1] {
@@ -297,25 +298,26 @@ func (l *list) listCoefficients(product box, n int, strides []int, look *pace.Pa
 }
 
 // groupMarginals returns P(x) of a variable of every group, by group and value, given the probabilities of the class's vectors. It is the
-// mean count of the value over the number of variables. For a merged list it takes one pass back over the products. Cost: that of the list.
+// mean count of the value in the group over the number of its variables. A split list has the counts of every group; a merged list has
+// those of the class alone and takes one pass back over the products of the groups' polynomials. Cost: that of the list.
 func (l *list) groupMarginals(ctx context.Context, probabilities []float64) ([][]float64, error) {
-	shares := make([][]float64, len(l.groups))
-	for k := range shares {
-		shares[k] = make([]float64, l.values)
+	meanCounts := make([][]float64, len(l.groups))
+	for k := range meanCounts {
+		meanCounts[k] = make([]float64, l.values)
 	}
 	if l.isSplit() {
 		for index, p := range probabilities {
-			for k := range shares {
+			for k := range meanCounts {
 				for x, c := range l.groupCounts(index, k) {
-					shares[k][x] += p * float64(c)
+					meanCounts[k][x] += p * float64(c)
 				}
 			}
 		}
-	} else if err := l.addMeanCounts(ctx, probabilities, shares); err != nil {
+	} else if err := l.addMeanCounts(ctx, probabilities, meanCounts); err != nil {
 		return nil, err
 	}
-	normaliseRows(shares) // the mean counts of a group add up to the number of its variables
-	return shares, nil
+	normaliseRows(meanCounts) // to P(x): the mean counts of a group add up to the number of its variables
+	return meanCounts, nil
 }
 
 // normaliseRows divides each row by its sum.
@@ -331,12 +333,12 @@ func normaliseRows(rows [][]float64) {
 	}
 }
 
-// addMeanCounts adds to shares the mean counts of every group of a merged list, by group and value. probabilities are those of the class's
-// count vectors v. The weights of all v are the coefficients of a product of one polynomial for each group. It goes back over that product,
-// group by group, with adjoint: the derivatives of Σ_v probability(v) · ln weight(v) by the coefficients of the product up to the group.
-// The probability of a group's count vector is its weight, times the coefficient of the groups before it, times the derivative by the
-// coefficient that the two add to.
-func (l *list) addMeanCounts(ctx context.Context, probabilities []float64, shares [][]float64) error {
+// addMeanCounts adds the mean counts of every group of a merged list to meanCounts, by group and value. probabilities are those of the
+// class's count vectors v. The weights of all v are the coefficients of a product of one polynomial for each group. It goes back over that
+// product, group by group, with adjoint: the derivatives of Σ_v probability(v) · ln weight(v) by the coefficients of the product up to the
+// group. A count vector of the group and one of the groups before it add up to one vector of the product. The probability of the two is the
+// product of their weights and of the derivative by the coefficient of that vector.
+func (l *list) addMeanCounts(ctx context.Context, probabilities []float64, meanCounts [][]float64) error {
 	look := pace.New(ctx) // counts operations, and is over once the context has ended
 	n := 0                // variables of the class
 	for _, g := range l.groups {
@@ -357,7 +359,7 @@ func (l *list) addMeanCounts(ctx context.Context, probabilities []float64, share
 			return look.Err()
 		}
 		for x, y := range means {
-			shares[k][x] += y.Float64()
+			meanCounts[k][x] += y.Float64()
 		}
 		adjoint = earlierAdjoint
 	}
@@ -377,9 +379,9 @@ func (c *convolution) goBack(adjoint box, values int, look *pace.Pace) (inputAdj
 			continue
 		}
 		for vector, shift := range c.indices { // coefficient index of the input and this vector add to coefficient index+shift
-			share := c.weights[vector].Mul(adjoint[index+shift])
-			inputAdjoint[index] = inputAdjoint[index].Add(share)
-			probability := share.Mul(y) // of this vector, together with these counts of the groups before
+			summand := c.weights[vector].Mul(adjoint[index+shift]) // of the derivative by coefficient index of the input
+			inputAdjoint[index] = inputAdjoint[index].Add(summand)
+			probability := summand.Mul(y) // of this vector, together with these counts of the groups before
 			for x, count := range c.counts[vector*values : (vector+1)*values] {
 				if count > 0 {
 					means[x] = means[x].Add(probability.Mul(scaled.FromFloat(float64(count))))

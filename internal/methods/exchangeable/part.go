@@ -56,8 +56,9 @@ func (*Sum) Class() btn.Class { return btn.ClassExchangeable }
 // About implements btn.Part: the part answers p.Ask, and the parts of one plan share their classes.
 func (p *Sum) About() btn.About { return btn.About{Finds: p.Ask, KeepsRange: true, Shared: &p.Classes} }
 
-// Fits implements btn.Part: it returns an error unless the part has a share within 0 and WholeShare, each variable of the network has a
-// class or none, the variables of a class have equal domains, and every relabelling is a permutation of the values.
+// Fits implements btn.Part: it returns an error unless the part's share of the count vectors, From to To, is within 0 and WholeShare, each
+// variable of the network has a class or none, the variables of a class have equal domains, and every relabelling is a permutation of the
+// values.
 func (p *Sum) Fits(n *btn.Network) error {
 	c := p.Classes
 	if c == nil {
@@ -125,12 +126,12 @@ func isPermutation(list []uint8) bool {
 // partition returns the classes as a partition of the variables. It returns nil if the variables without a class are not the leaves of f,
 // the variables that are summed out.
 func (c *Classes) partition(f *factors) *partition {
-	p := &partition{count: c.Count, class: c.ClassOf, value: c.RelabellingOf, values: c.Relabellings}
-	if p.value == nil {
-		p.value = make([]int32, len(c.ClassOf))
+	p := &partition{count: c.Count, classOf: c.ClassOf, relabellingOf: c.RelabellingOf, relabellings: c.Relabellings}
+	if p.relabellingOf == nil {
+		p.relabellingOf = make([]int32, len(c.ClassOf))
 	}
-	if len(p.values) == 0 || p.values[0] != nil { // the first one, no relabelling, is missing, or an empty list
-		p.values = append([][]uint8{nil}, p.values[min(1, len(p.values)):]...)
+	if len(p.relabellings) == 0 || p.relabellings[0] != nil { // the first one, no relabelling, is missing, or an empty list
+		p.relabellings = append([][]uint8{nil}, p.relabellings[min(1, len(p.relabellings)):]...)
 	}
 	for v, class := range c.ClassOf {
 		if (class < 0) != (f.leafOf[v] != nil) {

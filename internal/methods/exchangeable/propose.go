@@ -41,7 +41,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 
 	// Find the classes, or remember that there are none.
-	plan, hit, err := j.Remember(ctx, "exchangeable", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+	plan, cacheState, err := j.Remember(ctx, "exchangeable", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		return classesPlan(computing, j.Problem())
 	})
 	if err != nil || len(plan.Estimates) == 0 { // no estimates: there are no classes
@@ -52,13 +52,13 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if cost == nil || err != nil {
 		return nil, err
 	}
-	assignment := proposal.NewAssignment(plan, hit)
+	assignment := proposal.NewAssignment(plan, cacheState)
 	assignment.Cost = cost
 	return assignment, nil
 }
 
-// priceUnderEvidence returns the price of the sum of which part is a share, under the evidence of the job. It returns nil if no way to sum
-// fits, if the sum takes more than the exact way may, or if an elimination order is cheaper or may be.
+// priceUnderEvidence returns the price of the whole sum that part belongs to, under the evidence of the job. It returns nil if no way to sum
+// fits, if the sum takes more than an exact answer may, or if an elimination order is cheaper or, while none is known, may be.
 func priceUnderEvidence(ctx context.Context, j *proposal.Job, ask proposal.Ask, part *Sum) (*query.Cost, error) {
 	const isMaximal = false // the sum is wanted, not the most probable assignment
 	f, err := formOf(ctx, j.Problem(), part, ask.Joint, isMaximal)
@@ -100,7 +100,7 @@ func classesPlan(ctx context.Context, p *problem.Problem) (*btn.Plan, error) {
 }
 
 // cost returns the cost of a sum in the way that evaluate takes: over all count vectors, value by value, or class by class. The flops are 0
-// if no way fits. With splits the counts of all groups are kept apart.
+// if no way fits. With splits the counts of all groups, the variables of a class with the same weights, are kept apart.
 func (f *form) cost(splits bool, memory int64) query.Cost {
 	if f.checkSize(splits, memory) == nil {
 		vectors := f.vectorCount(splits)
@@ -122,12 +122,13 @@ func (f *form) cost(splits bool, memory int64) query.Cost {
 	}
 }
 
-// hasFewVectors reports whether the count vectors are at most the square root of the number of assignments of the variables that are no
-// leaves. With splits the counts of all groups of a class are kept apart.
+// hasFewVectors reports whether the count vectors are so few that no elimination order can be cheaper by much: at most the square root of
+// the number of assignments of the variables that are no leaves, which are summed out. With splits the counts of all groups of a class,
+// the variables with the same weights, are kept apart.
 func (f *form) hasFewVectors(splits bool) bool {
 	log2Assignments := 0.0 // of the variables that are no leaves
 	for v := range f.weights {
-		if f.partition.class[v] >= 0 {
+		if f.partition.classOf[v] >= 0 {
 			possible := 0
 			for _, w := range f.weights[v] {
 				if w != 0 {
@@ -147,7 +148,8 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 	if f == nil || err != nil {
 		return nil, 0, err
 	}
-	interactions, err := interactionsIn(ctx, p, f, false)
+	const isMaximal = false // leaves are summed out
+	interactions, err := interactionsIn(ctx, p, f, isMaximal)
 	if interactions == nil || err != nil {
 		return nil, 0, err
 	}
@@ -155,7 +157,7 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 	if partition == nil || err != nil {
 		return nil, 0, err
 	}
-	k, _, err := kindsOf(ctx, interactions, partition)
+	k, _, err := kindsOf(ctx, interactions, partition) // nil: not all variables of a class have equal interactions
 	if k == nil || err != nil || k.lnError > deviation {
 		return nil, 0, err
 	}
@@ -164,14 +166,14 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 	sizes := partition.sizes()
 	vectors, allVectors := make([]float64, len(sizes)), 1.0
 	for c, n := range sizes {
-		vectors[c] = compositions(n, f.domains[slices.Index(partition.class, int32(c))])
+		vectors[c] = compositions(n, f.domains[slices.Index(partition.classOf, int32(c))])
 		allVectors *= vectors[c]
 	}
 
-	// Class by class or value by value there may be fewer.
+	// Class by class or value by value there may be fewer numbers to add up.
 	canSumByClass := chooseElimination(k, vectors, nil).largest <= maxVectors // nil: no two classes have to be in one table
 	canSumByValue := func() bool {
-		return len(sizes) == 1 && separate(k, sizes[0], f.domains[slices.Index(partition.class, 0)]) != nil
+		return len(sizes) == 1 && separate(k, sizes[0], f.domains[slices.Index(partition.classOf, 0)]) != nil
 	}
 	if !canSumByClass && !canSumByValue() {
 		return nil, 0, nil
@@ -179,16 +181,19 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 	if allVectors > maxVectors {
 		allVectors = 1 // they are summed in another way, in one part
 	}
-	classes = &Classes{Count: partition.count, ClassOf: partition.class, RelabellingOf: partition.value, Relabellings: partition.values}
+	classes = &Classes{
+		Count: partition.count, ClassOf: partition.classOf,
+		RelabellingOf: partition.relabellingOf, Relabellings: partition.relabellings,
+	}
 	const vectorFlops, termFlops = 40, 12 // of a count vector, and of each of its terms
 	return classes, allVectors * (vectorFlops + termFlops*float64(len(k.terms)+len(k.forbidden))), nil
 }
 
 var _ proposal.Finder = (*Sum)(nil)
 
-// FindingParts implements proposal.Finder: it returns parts that find assignments as ask says, with the same shares as the parts of a
-// plan. It returns nil if this takes more than the exact way may, or, for the most probable assignment, if there are too many count
-// vectors.
+// FindingParts implements proposal.Finder: it returns, for each part of a plan, one over the same range of count vectors that finds
+// assignments as ask says. It returns nil, so that another method finds them, if the network has no form in counts, if the work is above
+// proposal.ExactFlopLimit, or, for the most probable assignment, if there are too many count vectors.
 func (p *Sum) FindingParts(
 	ctx context.Context, j *proposal.Job, parts []btn.Part, ask btn.Ask,
 ) ([]btn.Part, error) {
@@ -197,21 +202,22 @@ func (p *Sum) FindingParts(
 	}
 	f, err := formOf(ctx, j.Problem(), p, nil, ask == btn.AskMPE)
 	if err != nil {
-		return nil, ctx.Err()
+		return nil, ctx.Err() // that there is no form under this evidence is no error here
 	}
 	const splits = true // assignments need the counts of every group
 	work := f.cost(splits, j.Settings.Memory).Flops
-	if work == 0 || policy.ExactRate*work > proposal.ExactFlopLimit(j.Settings) {
+	noWayFits := work == 0 // cost's sign that no way to sum fits the memory
+	if noWayFits || policy.ExactRate*work > proposal.ExactFlopLimit(j.Settings) {
 		return nil, nil
 	}
-	if ask == btn.AskMPE && f.checkSize(splits, j.Settings.Memory) != nil {
+	if ask == btn.AskMPE && f.checkSize(splits, j.Settings.Memory) != nil { // it is looked for among listed count vectors
 		return nil, nil
 	}
 	var list []btn.Part
 	for _, part := range parts {
-		share := *part.(*Sum)
-		share.Ask = ask
-		list = append(list, &share)
+		finding := *part.(*Sum) // the same classes and range
+		finding.Ask = ask
+		list = append(list, &finding)
 	}
 	return list, nil
 }

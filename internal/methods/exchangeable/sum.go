@@ -77,8 +77,9 @@ func innerClasses(sizes []float64) (inner, outer []int) {
 	return sequence[:count], sequence[count:]
 }
 
-// basisBytes returns the bytes of sides.basis if the inner side has the classes inner and so many vectors: 8 for each vector and each
-// distinct set of inner members in a term that also has outer members.
+// basisBytes returns the bytes of sides.basis if the inner side has the classes inner and so many vectors. A term is a list of members,
+// which are conditions on the counts of a class. sides.basis has a number of 8 bytes for each vector and each distinct list of inner
+// members of a term that also has outer members.
 func basisBytes(k *kinds, inner []int, vectors float64) float64 {
 	monomials := map[string]bool{}
 	for _, x := range slices.Concat(k.terms, k.forbidden) {
@@ -162,7 +163,8 @@ func (t *termSum) addMasses() {
 // after share/WholeShare of them.
 func shareStart(vectors int, share int64) int64 { return int64(vectors) * share / WholeShare }
 
-// eachOuter calls visit for every outer vector of the share, numbered from 0, in parallel. Each thread has a worker of its own.
+// eachOuter calls visit in parallel for every outer vector from firstOuter to endOuter−1, numbered from 0. An outer vector combines count
+// vectors of the outer classes. Each thread has a worker of its own. The error is the context's.
 func (t *termSum) eachOuter(ctx context.Context, sides *sides, threads int, visit func(worker *outerWorker, outer int)) error {
 	threads = sumproduct.Threads(threads)
 	workers := make([]*outerWorker, threads)
@@ -232,8 +234,8 @@ func newSides(ctx context.Context, k *kinds, t *termSum, isMaximal bool) (*sides
 	return r, ctx.Err()
 }
 
-// addTerm adds a term to the outer terms if it has no inner members, to innerLn if it has only inner members, and otherwise to the mixed
-// terms.
+// addTerm adds a term by its members, which are conditions on the counts of classes: to outerTerms if all are on outer classes, to innerLn
+// if all are on inner classes, and otherwise to mixedTerms. A term adds ln times the number of sets of variables that meet the conditions.
 func (r *sides) addTerm(x term, monomials map[string]int, walk *innerWalk) {
 	switch inside, outside := r.divide(x.members); {
 	case len(inside) == 0:
@@ -245,7 +247,8 @@ func (r *sides) addTerm(x term, monomials map[string]int, walk *innerWalk) {
 	}
 }
 
-// addForbidden is addTerm for a forbidden set of members: a vector is impossible if its counts have a way to choose the members.
+// addForbidden is addTerm for a forbidden term: a vector is impossible if, with its counts, some set of variables meets the conditions of
+// the term, its members.
 func (r *sides) addForbidden(x term, monomials map[string]int, walk *innerWalk) {
 	switch inside, outside := r.divide(x.members); {
 	case len(inside) == 0:
@@ -261,7 +264,7 @@ func (r *sides) addForbidden(x term, monomials map[string]int, walk *innerWalk) 
 	}
 }
 
-// divide divides the members of a term into those of inner classes and those of outer ones.
+// divide divides the members of a term, its conditions on the counts of classes, into those on inner classes and those on outer ones.
 func (t *termSum) divide(members []member) (inside, outside []member) {
 	for _, m := range members {
 		if slices.Contains(t.inner.classes, m.class) {
@@ -273,8 +276,9 @@ func (t *termSum) divide(members []member) (inside, outside []member) {
 	return inside, outside
 }
 
-// monomial returns the number of a set of inner members in the basis, which has a row for each such set: by inner vector, the number of
-// ways to choose the members. monomials has the numbers by the sets as text. A set that is not in it is added to it and to the basis.
+// monomial returns the number of the row of the basis for a set of inner members. A member is a condition: so many variables of a class have
+// a value. The row has, by inner vector, the number of ways to choose variables for all members. monomials has the numbers of the rows by
+// the sets as text. If it does not have the set, the set is added to it, and its row to the basis.
 func (r *sides) monomial(members []member, monomials map[string]int, walk *innerWalk) int {
 	key := fmt.Sprint(members)
 	number, ok := monomials[key]
@@ -296,8 +300,8 @@ type innerWalk struct {
 	vectors []int     // by class: the number of these counts in the class's list
 }
 
-// each calls visit for every inner vector, with the number of ways to choose members from its counts, which is 1 for no members. It stops
-// if the context ends.
+// each calls visit for every inner vector, one combination of the count vectors of the inner classes. ways is the number of sets of
+// variables that meet the conditions of all members, given its counts, and 1 if there are no members. It stops if the context ends.
 func (w *innerWalk) each(members []member, visit func(inner int, ways float64)) {
 	for inner := range w.sum.inner.size {
 		if w.look.Over(8) { // about 8 operations; true if the context has ended
@@ -337,9 +341,9 @@ func (r *sides) newWorker(ctx context.Context) *outerWorker {
 	}
 }
 
-// fillTerms sets row to the logarithms of the terms that combine one outer vector with every inner vector: of the weights of the classes'
-// count vectors and of the interactions' terms, each ln times the number of ways to choose its members among the counts. constant is added
-// to all.
+// fillTerms sets row to the logarithms of the terms that combine one outer vector with every inner vector. A logarithm is the sum of
+// constant, of those of the classes' weights, and of ln · ways for each term of the interactions: ways is the number of sets of variables
+// that meet the conditions of the term, its members. If some set meets the conditions of a forbidden term, the logarithm is −Inf.
 func (w *outerWorker) fillTerms(vector int, constant logarithm, row []logarithm) {
 	ln := w.readOuter(vector, constant)
 	if ln.isImpossible() {
@@ -363,8 +367,9 @@ func (w *outerWorker) fillTerms(vector int, constant logarithm, row []logarithm)
 	}
 }
 
-// readOuter sets vectors and counts to those of an outer vector, and returns its factor of the terms: constant, the weights of the outer
-// classes' count vectors unless isBare is set, and the terms of outer members alone.
+// readOuter sets w.vectors and w.counts for the outer classes to those of an outer vector. It returns the logarithm of what is common to all
+// terms of that vector: constant, the weights of the outer classes' count vectors unless isBare is set, and the terms whose members are all
+// of outer classes. A term has ln times the number of ways to choose its members.
 func (w *outerWorker) readOuter(vector int, constant logarithm) logarithm {
 	w.outer.splitVector(vector, w.vectors)
 	ln := constant
@@ -378,15 +383,16 @@ func (w *outerWorker) readOuter(vector int, constant logarithm) logarithm {
 		ln = ln.plus(x.ln.times(countWays(x.members, w.counts)))
 	}
 	for _, x := range w.outerForbidden {
-		if countWays(x.members, w.counts) > 0 {
+		if countWays(x.members, w.counts) > 0 { // some set of variables meets the conditions of a forbidden term
 			ln = impossible
 		}
 	}
 	return ln
 }
 
-// addMixedTerms adds to row, by inner vector, the terms with members of both sides: the outer members give a factor for each monomial of
-// inner ones, and the inner vector the number of ways to choose the monomial.
+// addMixedTerms adds the terms with members of both sides to row, by inner vector. A term is ln · ways of its outer members · ways of its
+// inner members. The inner members are a monomial, which many terms share. So the first two factors are added up by monomial (w.factors),
+// and then multiplied by the ways of the monomial for each inner vector (w.basis).
 func (w *outerWorker) addMixedTerms(row []logarithm) {
 	clear(w.factors)
 	for _, x := range w.mixedTerms {
@@ -395,7 +401,8 @@ func (w *outerWorker) addMixedTerms(row []logarithm) {
 		}
 	}
 	for m, factor := range w.factors {
-		if factor == (logarithm{}) || w.look.Over(int64(len(row))) { // after the context has ended, row is void (eachOuter looks at look.Err)
+		// A factor of 0 adds nothing. After the context has ended, row is void (eachOuter looks at look.Err).
+		if factor == (logarithm{}) || w.look.Over(int64(len(row))) {
 			continue
 		}
 		for i, ways := range w.basis[m] {
@@ -454,22 +461,22 @@ func (t *termSum) jointOf(classes []int) []float64 {
 
 	// What each vector of a side adds to the index of the result. Classes that are not asked for have stride 0.
 	vectors := make([]int, len(t.lists))
-	indexShares := func(s *side) []int {
-		shares := make([]int, s.size)
-		for vector := range shares {
+	offsetsOf := func(s *side) []int {
+		offsets := make([]int, s.size)
+		for vector := range offsets {
 			s.splitVector(vector, vectors)
 			for _, c := range s.classes {
-				shares[vector] += stride[c] * vectors[c]
+				offsets[vector] += stride[c] * vectors[c]
 			}
 		}
-		return shares
+		return offsets
 	}
-	innerShares, outerShares := indexShares(&t.inner), indexShares(&t.outer)
+	innerOffsets, outerOffsets := offsetsOf(&t.inner), offsetsOf(&t.outer)
 
 	probabilities := make([]float64, size)
-	for o, outerShare := range outerShares[t.firstOuter:t.endOuter] {
-		for i, w := range t.masses[o*len(innerShares) : (o+1)*len(innerShares)] {
-			probabilities[outerShare+innerShares[i]] += w / t.sum
+	for o, outerOffset := range outerOffsets[t.firstOuter:t.endOuter] {
+		for i, w := range t.masses[o*len(innerOffsets) : (o+1)*len(innerOffsets)] {
+			probabilities[outerOffset+innerOffsets[i]] += w / t.sum
 		}
 	}
 	return probabilities

@@ -56,9 +56,9 @@ func separate(k *kinds, n, d int) *separated {
 	return s
 }
 
-// addTerms adds the terms of one value to the functions of its count, and returns those of two values: between[a*d+b] is the term of one
-// variable with value a and one with value b, for d values. A term is ln times the number of ways to choose its members, where a member is
-// a number of variables, times, of one value. ok is false if a term has more than two values, or several variables of one of two values.
+// addTerms divides terms by their number of values. A term is ln times the number of ways to choose its members, and each member is a number
+// of variables (times) with one value. A term of one value is added to the function of that value's count. A term of one variable with value
+// a and one with value b becomes between[a*d+b], for d values. ok is false for any other term.
 func (s *separated) addTerms(terms []term) (between []logarithm, ok bool) {
 	d := len(s.functions)
 	between = make([]logarithm, d*d)
@@ -80,8 +80,8 @@ func (s *separated) addTerms(terms []term) (between []logarithm, ok bool) {
 	return between, true
 }
 
-// forbidCounts makes the counts impossible, out of n variables, that have a forbidden set of variables with one value. It returns false if
-// a set has several values.
+// forbidCounts makes counts impossible by forbidden terms. A term of one member forbids that so many variables, member.times, have its
+// value, so all counts of the value from there to n are impossible. It returns false if a term has several members.
 func (s *separated) forbidCounts(forbidden []term, n int) bool {
 	for _, t := range forbidden {
 		if len(t.members) > 1 {
@@ -157,7 +157,7 @@ func (f *form) valueByValue() *valueSum {
 			sum.constant = impossible
 		}
 		sum.groups = append(sum.groups, g)
-		sum.strides = append(sum.strides, sum.states)
+		sum.strides = append(sum.strides, sum.states) // the group's number of variables is a digit of the state, with this stride
 		sum.states *= len(g.variables) + 1
 		if sum.states > maxStates {
 			return nil
@@ -215,7 +215,7 @@ func (b *valueSum) listStates() {
 }
 
 // valueWeights returns, by state, the weight of the variables with value a if they are those of the state, over the factorials of their
-// numbers.
+// numbers. It is a product of the weights of these variables (field) and of a function of their number (b.functions[a]), the interactions.
 func (b *valueSum) valueWeights(a int, lnFactorials factorials) []scaled.Number {
 	weights := make([]scaled.Number, b.states)
 	for state, counts := range b.countsOf {
@@ -229,8 +229,9 @@ func (b *valueSum) valueWeights(a int, lnFactorials factorials) []scaled.Number 
 	return weights
 }
 
-// multiplyStates multiplies the sums of the values before a value by the weights of that value, as polynomials in the groups' numbers. It
-// returns nil if the context ends.
+// multiplyStates multiplies the sums of the values before a value by the weights of that value. Both are by state, a number of variables of
+// each group: product[s+t] += sums[s] · weights[t] for all states s and t that have no more variables of any group than there are
+// (isJoinable). It returns nil if the context ends.
 func (b *valueSum) multiplyStates(sums box, weights []scaled.Number, look *pace.Pace) box {
 	product := make(box, b.states)
 	for stateBefore, y := range sums {
@@ -274,9 +275,9 @@ func (b *valueSum) relativeError() float64 { return math.Ldexp(b.roundings, -53)
 // in which the variables of state s have value a, and those of stateBefore all values before a, has the probability
 // sumsBefore[a][stateBefore] · weightsOf[a][s] · backward[stateBefore+s]. It goes back over the values and computes backward on the way.
 func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
-	shares := make([][]float64, len(b.groups))
-	for k := range shares {
-		shares[k] = make([]float64, len(b.functions))
+	marginals := make([][]float64, len(b.groups))
+	for k := range marginals {
+		marginals[k] = make([]float64, len(b.functions))
 	}
 	look := pace.New(ctx)           // counts operations, and is over once the context has ended
 	backward := make(box, b.states) // by state before a value: the sum over all later values, over the sum of all terms
@@ -295,7 +296,7 @@ func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
 				next[stateBefore] = next[stateBefore].Add(term)
 				if p := term.Mul(y).Float64(); p > 0 {
 					for k, n := range b.countsOf[state] {
-						shares[k][a] += p * float64(n) / float64(len(b.groups[k].variables))
+						marginals[k][a] += p * float64(n) / float64(len(b.groups[k].variables))
 					}
 				}
 			}
@@ -303,25 +304,25 @@ func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
 		backward = next
 	}
 
-	normaliseRows(shares) // their sums are 1 up to rounding
-	return shares, nil
+	normaliseRows(marginals) // their sums are 1 up to rounding
+	return marginals, nil
 }
 
 // marginals returns P(x) by variable and value. Z is above 0.
 func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
-	shares, err := b.groupMarginals(ctx)
+	groupRows, err := b.groupMarginals(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows := make([][]float64, len(b.weights))
-	setRow := func(v int32, share []float64) { // share is by the class's value, which canonical gives for the variable's own
-		rows[v] = make([]float64, len(share))
+	setRow := func(v int32, groupRow []float64) { // groupRow is by the class's value, which canonical gives for the variable's own
+		rows[v] = make([]float64, len(groupRow))
 		for x := range rows[v] {
-			rows[v][x] = share[b.partition.canonical(v, x)]
+			rows[v][x] = groupRow[b.partition.canonical(v, x)]
 		}
 	}
-	for _, g := range b.fields.groups[0] {
-		if len(g.support) == 1 {
+	for _, g := range b.fields.groups[0] { // of the one class
+		if len(g.support) == 1 { // one possible value: b.groups has only the other groups
 			certain := make([]float64, len(b.functions))
 			certain[g.support[0]] = 1
 			for _, v := range g.variables {
@@ -331,7 +332,7 @@ func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
 	}
 	for k, g := range b.groups {
 		for _, v := range g.variables {
-			setRow(v, shares[k])
+			setRow(v, groupRows[k])
 		}
 	}
 	return rows, b.leafMarginals(ctx, nil, rows)

@@ -141,12 +141,12 @@ func (f *form) weightedSum(ctx context.Context, negated set) (scaled.Number, err
 	return f.sumScaled(ctx, negated)
 }
 
-// sumFloats is weightedSum in float64: Σ_s D(s) Π_b f_b(s_b), where bit b of s is the parity of dependent factor b. Independent factors in
-// negated, which may be nil, have f(1) with the other sign. isLossy is true if a number other than 0 became smaller than smallestFloat, so
-// that digits may be lost.
+// sumFloats is weightedSum in float64: Σ_s D(s) Π_b f_b(s_b), where bit b of s is the parity of dependent factor b. D(s) is the sum of the
+// products of the independent factors over those of their parities that lead to s. Independent factors in negated, which may be nil, have
+// f(1) with the other sign. isLossy is true if a number other than 0 became smaller than smallestFloat, so that digits may be lost.
 func (f *form) sumFloats(ctx context.Context, negated set) (total scaled.Number, isLossy bool, err error) {
 	t := &floatStates{sums: make([]float64, f.states()), next: make([]float64, f.states())}
-	t.sums[0] = 1
+	t.sums[0] = 1 // D(s) without any independent factor: all parities are 0
 	for i, j := range f.independent {
 		if err := ctx.Err(); err != nil {
 			return total, false, err
@@ -176,8 +176,9 @@ type floatStates struct {
 	isLossy bool // a number other than 0 became smaller than smallestFloat
 }
 
-// addIndependent sums over the parity of one more independent factor: D(s) becomes f(0) D(s) + f(1) D(s ⊕ column), where column has the
-// bits of the dependent factors whose parity the factor is part of. If isNegated, f(1) has the other sign.
+// addIndependent sums over the parity of one more independent factor: D(s) becomes f(0) D(s) + f(1) D(s ⊕ column). Bit b of the state s is
+// the parity of dependent factor b, and column has the bits of those whose parity this factor is part of. D(s) is sums[s] · 2^exp. If
+// isNegated, f(1) has the other sign. isLossy becomes true if a product is so small that digits may be lost.
 func (t *floatStates) addIndependent(f *factor, column int, isNegated bool) {
 	values, shift, ok := f.scaledFloats()
 	even, odd := values[0], values[1]
@@ -202,7 +203,8 @@ func (t *floatStates) addIndependent(f *factor, column int, isNegated bool) {
 	t.isLossy = t.isLossy || !ok || largest < smallestFloat && largest > 0
 }
 
-// multiplyDependent multiplies D(s) by the value of dependent factor b at its parity, bit b of s.
+// multiplyDependent multiplies D(s), the sum so far over the parities of independent factors, by the value of dependent factor b at its
+// parity, bit b of s. D(s) is sums[s] · 2^exp.
 func (t *floatStates) multiplyDependent(f *factor, b int) {
 	values, shift, ok := f.scaledFloats()
 	sums := t.sums
@@ -235,7 +237,7 @@ func rescale(list []float64, largest float64) int {
 // whose parity the factor is part of. Then D(s) is multiplied by the dependent factors' values at the bits of s.
 func (f *form) sumScaled(ctx context.Context, negated set) (total scaled.Number, err error) {
 	sums, next := make([]scaled.Number, f.states()), make([]scaled.Number, f.states())
-	sums[0] = scaled.One
+	sums[0] = scaled.One // D(s) without any independent factor: all parities are 0
 	for i, j := range f.independent {
 		even, odd := f.factors[j].values[0], f.factors[j].values[1]
 		if negated != nil && negated.contains(i) {

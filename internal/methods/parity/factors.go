@@ -116,7 +116,7 @@ func parityOf(t tensor.Tensor, order int) (values [2]float64, ok bool) {
 }
 
 // readLinks returns the variable of each leg, −1 if it has none, and the weights of the values of each variable. weights is nil if a
-// variable has another number of values than two, or if a link is more than weights.
+// variable does not have two values, or if a leg has a matrix between the variable's values and its own (vectors of the link, or a map).
 func readLinks(net *btn.Network) (variable []int, weights [][2]scaled.Number) {
 	variable = slices.Repeat([]int{-1}, len(net.Dims))
 	weights = make([][2]scaled.Number, len(net.Variables))

@@ -49,20 +49,20 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 
 	isOverLimit := policy.ExactRate*cost.Flops > proposal.ExactFlopLimit(j.Settings) || cost.Bytes > float64(j.Settings.Memory)
 	isOrderCheaper := ask.Flops > 0 && cost.Flops >= ask.Flops
-	mayOrderBeCheaper := ask.Flops == 0 && cost.Flops > cheapFlops && !f.isWide()
+	mayOrderBeCheaper := ask.Flops == 0 && cost.Flops > cheapFlops && !f.isWide() // wide: an elimination is out of reach
 	if isOverLimit || isOrderCheaper || mayOrderBeCheaper {
 		return nil, nil
 	}
 
 	// The remembered plan serves the network under any evidence. What depends on the evidence is not in it: the assignment has the cost, and
 	// a contraction finds the form itself, so Parities has no fields.
-	plan, hit, err := j.Remember(ctx, "parity", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+	plan, cacheState, err := j.Remember(ctx, "parity", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return proposal.ExactPlan(query.Cost{}, &Parities{}), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	assignment := proposal.NewAssignment(plan, hit)
+	assignment := proposal.NewAssignment(plan, cacheState)
 	assignment.Cost = &cost
 	return assignment, nil
 }

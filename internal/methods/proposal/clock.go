@@ -77,7 +77,7 @@ func WithMinimumTime(ctx context.Context, d time.Duration) context.Context {
 }
 
 // PlanningContext returns a context that is done after a share, between 0 and 1, of the time that remains for planning, or with ctx. If
-// that time is not limited, it is done with ctx.
+// that time is not limited, it is done with ctx. A computation in it gives way to more urgent ones if one in ctx does (KeepGiveWay).
 func PlanningContext(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
 	clock, ok := ctx.Value(planningKey{}).(planningClock)
 	if !ok {

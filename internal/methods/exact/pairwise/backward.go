@@ -24,7 +24,7 @@ func (r *run) executeBackward(o *op) error {
 		b[o.out] = b[o.a]
 		b[o.a].owned = false // the entries belong to o.out now
 	case opClearSum:
-		table := o.out % len(r.shape.scopes)
+		table := o.out % len(r.shape.scopes) // of n tables, buffer 2n+table has the sum of its adjoint
 		b[o.out] = buffer{data: r.arena.Get(int(r.shape.sizes[table])), owned: true}
 		clear(b[o.out].data)
 	case opSumAdjoint:

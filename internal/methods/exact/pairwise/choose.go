@@ -190,9 +190,9 @@ const (
 )
 
 // time returns an estimate of how long the kernel takes, in nanoseconds: for the blocks, for the multiplications (g.work), for calls of the
-// innermost loop, and for the entries of operands that are copied first. Blocks are the loops over outer, axes of the result, and over
-// steps, axes that are summed. These are the entries that are gathered from operands that are not contiguous, and those that a panel or
-// matrices side by side pack.
+// innermost loop, and for the entries of operands that are copied first. There is a block for each value of outer, axes of the result, and
+// of steps, axes that are summed. Entries are copied if an operand is not contiguous along the run, and for a panel or matrices side by
+// side, whose operands are packed. The constants per… are nanoseconds.
 func (x *spec) time(g *groups) float64 {
 	outer := float64(count(x.outer))
 	steps := float64(count(x.steps))

@@ -97,7 +97,7 @@ func splitTileSide(axes []axis, side int) (tileAxes, remaining []axis, ok bool) 
 		switch {
 		case missing%a.dim == 0: // all values of the axis
 			remaining = slices.Delete(remaining, i, i+1)
-		case a.dim%missing == 0: // the first ones
+		case a.dim%missing == 0: // missing neighbouring values; the remaining axis goes from one group of these to the next
 			remaining[i].dim /= missing
 			remaining[i].stride[0] *= missing
 			remaining[i].stride[1] *= missing

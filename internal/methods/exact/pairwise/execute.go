@@ -82,7 +82,7 @@ func (r *run) measureTables(e *sumproduct.Expression) error {
 	}
 
 	for v, d := range r.shape.dims {
-		if !r.isUsed[v] && d > 1 {
+		if !r.isUsed[v] && d > 1 { // the sum over the index has d equal terms
 			r.start = r.start.Mul(scaled.FromFloat(float64(d)))
 		}
 	}
@@ -137,7 +137,7 @@ func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.N
 	r.arena.Peak = r.arena.Live // the most of Live so far
 	r.arena.Held = r.arena.Live // those in use, and those of free buffers that are kept for the next table
 
-	r.common = r.start
+	r.common = r.start // the scale of all slices; operations before the slices multiply it by the scalars that they take out
 	if err := r.executeAll(p.beforeOps, &r.common); err != nil {
 		return scaled.Number{}, err
 	}
@@ -151,8 +151,8 @@ func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.N
 	r.stats.Lost = r.stats.Lost || r.isLossSignificant(total.Abs())
 
 	if !total.IsZero() {
-		scale := scaled.One // not used: adjoints have scales of their own
-		r.valueScale = total
+		scale := scaled.One  // not used: adjoints have scales of their own
+		r.valueScale = total // Z = valueScale · value, for the adjoints that are computed after the slices
 		r.value = scaled.One
 		if err := r.executeAll(p.afterOps, &scale); err != nil {
 			return scaled.Number{}, err
@@ -164,7 +164,8 @@ func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.N
 }
 
 // runSlice executes the operations of a program for slice n, and returns the value of the slice. The operations set valueScale and value,
-// whose product it is. If the value is 0, it may leave out operations, and then frees the tables of the slice itself.
+// whose product it is; they keep their first values if there is no table. If the value is 0, executeAll may leave out operations, and then
+// runSlice frees the tables of the slice.
 func (r *run) runSlice(p *program, n int64) (scaled.Number, error) {
 	r.setSlicedValues(n)
 	r.scale = r.common
@@ -355,7 +356,7 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 	isTable := o.out < len(r.shape.scopes) // buffers of adjoints follow those of tables
 	isLastTable := o.out == len(r.shape.scopes)-1
 	r.stats.Lost = r.stats.Lost || result.Lost && r.mergeFactor.IsZero() && isTable
-	if r.mergeFactor.IsZero() && isLastTable { // a value of 0 ends nothing: its adjoint may be wanted
+	if r.mergeFactor.IsZero() && isLastTable { // a scale of 0 would end the slice (executeAll), but adjoints may be wanted even if Z is 0
 		r.mergeFactor = scaled.One
 	}
 

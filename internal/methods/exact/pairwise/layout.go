@@ -187,7 +187,8 @@ func (s *shape) rowMajor(axes []axis) (l layout, entries int) {
 
 // fastestKernel returns the candidate that takes the least time by the model (time), the first one of equals. It is a plain loop if there
 // is little work. The others multiply runs entry by entry (blend), sum products of runs to numbers (inner), or multiply matrices, one pair
-// (panel) or many side by side (batched). A run is a list of entries of the innermost loop.
+// (panel) or many side by side (batched). A run is a list of entries of the innermost loop, of at most maxRun or shortRun entries. In
+// panel(v, …) it belongs to operand v.
 func (g *groups) fastestKernel() *spec {
 	if !(g.work > tinyWork) {
 		return g.tiny()

@@ -66,8 +66,9 @@ func Marginals(
 	return Result{Z: z, Marginals: r.normalisedMarginals(z)}, r.stats, nil
 }
 
-// startMarginals prepares the run for the backward pass of a program: the indices to read at each table, and sums of 0 for the marginals of
-// all indices, whose dimensions are dims.
+// startMarginals prepares the run for the backward pass of a program. It sets the indices whose marginals are read at each table, and sums
+// of 0 for the marginals of all indices, whose dimensions are dims. It makes room for the factor and the bound of each table, which the
+// forward pass records.
 func (r *run) startMarginals(p *program, dims []int) {
 	tables := len(r.shape.scopes)
 	r.reads = p.reads

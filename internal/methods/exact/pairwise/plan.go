@@ -28,8 +28,9 @@ type Cost struct {
 // Flops returns the work of n slices in one call.
 func (c Cost) Flops(n float64) float64 { return finite(c.CommonFlops + finite(n*c.SliceFlops)) }
 
-// Plan returns the cost that Contract will have along a tree, in which the indices in sliced have one value in each slice, if memory is no
-// concern. Errors wrap contractionorder.ErrTree. Time: Σ over the merges of the length of their scopes.
+// Plan returns the cost that Contract will have along a tree if memory is no concern. The contraction is a sum of slices: in each slice
+// every index in sliced has one value. Errors wrap contractionorder.ErrTree. Plan itself takes time O(Σ over the merges of the number of
+// their indices).
 func Plan(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int) (Cost, error) {
 	s, err := newShape(h, t, sliced)
 	if err != nil {
@@ -58,7 +59,7 @@ func Roundings(
 	if err != nil {
 		return 0, err
 	}
-	total := 2.0 // the sum of the slices, and the scale
+	total := 2.0 // one for the sum of the slices, and one for the scale
 	for leaf := range s.leaves {
 		termsPerEntry := s.leafAdditions(leaf)/s.sizes[leaf] + 1
 		total += floats.SumRoundings(termsPerEntry)

@@ -92,7 +92,7 @@ func (e *emitter) emit(o op) {
 	case opMove:
 		e.isLive[o.a] = false
 		e.isLive[o.out] = true
-	case opReadMarginals, opValue:
+	case opReadMarginals, opValue: // they have no result
 	default:
 		e.isLive[o.out] = true
 	}

@@ -80,13 +80,14 @@ func (r *readings) cheaperToRead(s *shape, a, b int) (table int) {
 // tables T, from which marginals are read. Of the tables that the backward pass needs, it keeps those of at most maxKept entries, and
 // computes the others again. It returns nil if that takes too many operations.
 //
-// Static tables are the same in all slices. Adjoints of other tables are computed in each slice. The adjoint of a static table at the
-// frontier, which is merged in each slice, is summed over the slices. After the slices the backward pass goes on from these sums.
+// Static tables are the same in all slices and computed once, before the slices. The frontier is the static tables that are merged with
+// one that is not static, in each slice. In a slice the backward pass goes down to the frontier, whose adjoints it adds to sums over the
+// slices. After the slices it goes on from these sums.
 func (s *shape) backwardProgram(readings *readings, maxKept float64) *program {
 	e := &backwardEmitter{newEmitter(s), readings, maxKept}
 	e.program.reads = readings.reads
-	frontier := e.clearFrontier()
-	e.evaluate(e.isKept) // before and in each slice: the value
+	frontier := e.clearFrontier() // emitted before the slices, which add to the sums
+	e.evaluate(e.isKept)          // the forward pass: operations before the slices and in each slice, up to the value
 	e.emitSliceAdjoints()
 	e.emitStaticAdjoints(frontier)
 	if e.isTooLong() {
@@ -95,7 +96,8 @@ func (s *shape) backwardProgram(readings *readings, maxKept float64) *program {
 	return e.program
 }
 
-// emitSliceAdjoints emits the backward pass in each slice: the adjoints from the last table down to static tables.
+// emitSliceAdjoints emits the backward pass in each slice: the adjoints from the last table of the tree, the root, down to static tables,
+// which are the same in all slices. The root has no index, so its table and adjoint are one number.
 func (e *backwardEmitter) emitSliceAdjoints() {
 	s := e.shape
 	e.begin(inEachSlice)
@@ -111,8 +113,9 @@ func (e *backwardEmitter) emitSliceAdjoints() {
 	}
 }
 
-// emitStaticAdjoints emits the backward pass after the slices: the adjoints of the frontier, which are the sums over the slices, and of the
-// static tables below it. It frees all static tables.
+// emitStaticAdjoints emits the backward pass after the slices. Static tables are computed once for all slices; those of the frontier are
+// merged in each slice, and their adjoints are the sums over the slices. From these it goes on to the static tables below. It frees all
+// static tables.
 func (e *backwardEmitter) emitStaticAdjoints(frontier []int) {
 	s := e.shape
 	e.begin(afterSlices)
@@ -133,8 +136,9 @@ func (e *backwardEmitter) emitStaticAdjoints(frontier []int) {
 	}
 }
 
-// clearFrontier returns the frontier: the static tables, which are computed once for all slices, that are merged in each slice and whose
-// adjoint is needed. For each it emits the operation that sets the sum of its adjoint over slices to 0.
+// clearFrontier returns the frontier. Static tables are computed once for all slices. A static table is in the frontier if it is merged in
+// each slice, with a table that is not static, and if its adjoint is needed. For each of these, clearFrontier emits the operation that sets
+// the sum of its adjoint over slices to 0.
 func (e *backwardEmitter) clearFrontier() (frontier []int) {
 	s := e.shape
 	for k, m := range s.merges {
@@ -150,9 +154,9 @@ func (e *backwardEmitter) clearFrontier() (frontier []int) {
 	return frontier
 }
 
-// emitAdjointsBelow emits the adjoints of all tables below a table of the tree that need one, from those of the tables that they are merged
-// into. The adjoint of the table must be live. Each adjoint is freed when those of its two tables are made. It stops if the program is too
-// long.
+// emitAdjointsBelow emits the adjoints of the tables below a table of the tree, as far as they are needed. The adjoint of the table must be
+// live. It goes down the tree: from the adjoint of a merge's result it makes those of the two tables merged, and then frees it. It stops if
+// the program is too long.
 func (e *backwardEmitter) emitAdjointsBelow(table int) {
 	s := e.shape
 	stack := []int{table}
@@ -173,8 +177,8 @@ func (e *backwardEmitter) emitAdjointsBelow(table int) {
 	}
 }
 
-// emitOperandAdjoints emits the adjoints of those of the two tables that are merged into table c that need one, and returns these. It frees
-// the adjoint of c, and each of the two tables that no later slice needs.
+// emitOperandAdjoints emits the adjoints of the two tables that are merged into table c. If a table needs no adjoint, it gets none.
+// withAdjoint are the tables that got one. The adjoint of c is freed, and so is each of the two tables, unless further slices need it.
 func (e *backwardEmitter) emitOperandAdjoints(c int) (withAdjoint []int) {
 	s := e.shape
 	m := s.merges[c-s.leaves]
@@ -192,7 +196,7 @@ func (e *backwardEmitter) emitOperandAdjoints(c int) (withAdjoint []int) {
 	}
 	e.free(s.adjointBuffer(c))
 	for _, a := range withAdjoint {
-		e.useAdjoint(a)
+		e.useAdjoint(a) // reads the marginals, or adds to the sum over slices
 	}
 	for _, i := range m {
 		isNeededBySlices := e.part == inEachSlice && s.isStatic[i]

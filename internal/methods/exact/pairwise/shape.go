@@ -72,8 +72,8 @@ func newShape(
 	return s, nil
 }
 
-// fixSliced sets the dimension of each sliced index to 0, and multiplies the number of slices by the number of its values, which graph.Dims
-// still has.
+// fixSliced sets the dimension of each sliced index to 0, which marks it as sliced, and multiplies the number of slices by its dimension.
+// graph.Dims still has that dimension.
 func (s *shape) fixSliced() error {
 	for _, v := range s.sliced {
 		if v < 0 || v >= len(s.dims) || s.dims[v] == 0 {
@@ -86,8 +86,8 @@ func (s *shape) fixSliced() error {
 	return nil
 }
 
-// computeScopes sets the scopes of all tables, from the leaves to the last one, and what follows from them: sizes, and which merge sums out
-// which index.
+// computeScopes sets the scopes of all tables, their indices, from the leaves to the last one. It also sets what follows from them: sizes,
+// and which merge sums out which index.
 func (s *shape) computeScopes() {
 	tables := s.leaves + len(s.merges)
 	s.scopes = make([][]int, tables)

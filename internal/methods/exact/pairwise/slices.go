@@ -87,7 +87,7 @@ func (r *run) fork(entries int) *run {
 		threads:      1,
 		inputs:       slices.Clone(r.inputs),
 		common:       r.common, // the scale, and the factors taken out of tables before the slices
-		signed:       r.signed,
+		signed:       r.signed, // whether an entry is below 0
 		slicedValues: make([]int, len(r.slicedValues)),
 		buffers:      slices.Clone(r.buffers),
 		arena:        arena.Arena{Limit: entries},

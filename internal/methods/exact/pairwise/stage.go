@@ -98,9 +98,9 @@ func (x *spec) moveIntoBlocks(valuesInBlock map[int]int) {
 	}
 }
 
-// sortOuter sorts the loops over blocks by the smallest stride that they have in the result and in the staged operands, the largest first.
-// Axes that a staged operand does not have come last, so that blocks that use the same staged data follow each other. Otherwise consecutive
-// blocks are near each other in one of the tables.
+// sortOuter sorts the loops over blocks by their smallest stride in the result and in the staged operands, the largest first, so that
+// consecutive blocks are near each other in one of these tables. Axes that a staged operand does not have come last: along them blocks use
+// the same staged data, so these blocks follow each other.
 func (x *spec) sortOuter() {
 	const result = 2
 	smallestStride := func(a axis) int {
@@ -109,7 +109,7 @@ func (x *spec) sortOuter() {
 			if isStaged := x.staged[operand].size > 0; !isStaged {
 				continue
 			}
-			if a.stride[operand] == 0 {
+			if a.stride[operand] == 0 { // the operand does not have the axis
 				return 0
 			}
 			smallest = min(smallest, a.stride[operand])
@@ -253,8 +253,8 @@ func (x *spec) arrange(operand, maxEntries int) bool {
 // with which the distance is a multiple of sameSets, it adds a line of padding: entries at such a distance share a set of the first cache,
 // which holds only a few of them.
 //
-// A small S, operand 0 of a panel, is read where it is staged. Then all values of the sum have to be at equal distances, so that padding
-// within the axes of the sum waits until after the last of them (isPaddingDue).
+// S, operand 0 of a panel, is read in its copy if it is small (hasSmallS). Then all values of the sum have to be at equal distances in the
+// copy. So no padding is added between two axes of the sum: it is due (isPaddingDue), and added after the last of them.
 func (x *spec) planCopy(operand int, lists []*[]axis) copyPlan {
 	c := copyPlan{size: 1}
 	needsEqualSteps := operand == 0 && x.hasSmallS()
@@ -266,10 +266,11 @@ func (x *spec) planCopy(operand int, lists []*[]axis) copyPlan {
 			if a.stride[operand] == 0 {
 				continue // the operand does not have the axis
 			}
-			c.axes = append(c.axes, axis{dim: a.dim, stride: [3]int{a.stride[operand], c.size, 0}})
+			c.axes = append(c.axes, axis{dim: a.dim, stride: [3]int{a.stride[operand], c.size, 0}}) // in the operand, and in the copy
 			a.stride[operand] = c.size
 			c.size *= a.dim
 
+			// n is the number of the list: list 0 is the run of the kernel, the entries that it reads in a row.
 			sharesSets := c.size%sameSets == 0
 			sharedBefore := c.size/a.dim%sameSets == 0 // so the padding was added before this axis, or is due
 			if !sharesSets || sharedBefore && !isPaddingDue {

@@ -22,7 +22,7 @@ type worker struct {
 }
 
 // start prepares the worker for the merge of m: it fills in the offsets of runs, sums and rows in the operands, and has nothing staged or
-// packed yet.
+// packed yet. An operand is direct if the kernel reads its runs where they are; otherwise they are packed first.
 func (w *worker) start(m *merger) {
 	x := m.spec
 	for operand := range 2 {
@@ -35,7 +35,7 @@ func (w *worker) start(m *merger) {
 			w.runOffsets[operand] = offsets(w.runOffsets[operand], x.run, operand)
 		}
 		w.sumOffsets[operand] = offsets(w.sumOffsets[operand], x.sum, operand)
-		w.packedAt[operand] = -1
+		w.packedAt[operand] = -1 // nothing is packed yet, from any offset
 		w.staged[operand].start(&x.staged[operand])
 	}
 
@@ -115,7 +115,7 @@ func (w *worker) doPanels(m *merger, from, to int) {
 		}
 		w.stepLoop.seek(x.steps, 0)
 		for step := range count(x.steps) {
-			w.stage(m)
+			w.stage(m) // copies the blocks of staged operands, unless they are there already
 			w.insideLoop.seek(x.insideAxes, 0)
 			for range count(x.insideAxes) {
 				if isFirst := step == 0; !w.addPanel(m, p, isFirst) { // the first step sets the piece, the others add to it
@@ -211,8 +211,8 @@ func (w *worker) source(m *merger, operand int) (data []float64, offset int) {
 	return m.operands[operand], w.outerLoop.offsets[operand] + w.stepLoop.offsets[operand] + w.insideLoop.offsets[operand]
 }
 
-// packS writes some rows of S, for some values of the sum, into packed[0], in the sequence that the kernel reads. mayReuse states that a
-// packed S at the same offset has the same rows and values.
+// packS writes some rows of S, operand 0 of a panel, for some values of the sum into packed[0], in the sequence that the kernel reads.
+// mayReuse states that an S that was packed before from the same offset has the same rows and values.
 func (w *worker) packS(m *merger, rows, sum interval, mayReuse bool) {
 	data, offset := w.source(m, 0)
 	if mayReuse && w.packedAt[0] == offset {
@@ -225,9 +225,10 @@ func (w *worker) packS(m *merger, rows, sum interval, mayReuse bool) {
 	kernel.PackRows(w.packed[0], data[offset:], rowOffsets, sumOffsets)
 }
 
-// packV returns V for some entries of the run and some values of the sum: the entries of V where they are, or written out into packed[1].
-// The result consists of panels of kernel.Columns columns. panelDistance is the distance of two panels, and sumOffsets has the offsets of
-// the values of the sum in a panel. mayReuse states that a V that was packed before from the same offset has the same entries and values.
+// packV returns V, operand 1 of a panel, for some entries of the run and some values of the sum: where it is, or written out into packed[1].
+// In v the entries of the run are in panels of kernel.Columns columns. panelDistance is the distance of two panels in v, and sumOffsets has
+// the offsets of the values of the sum in a panel. mayReuse states that a V that was packed before from the same offset has the same entries
+// and values.
 func (w *worker) packV(m *merger, run, sum interval, mayReuse bool) (v []float64, sumOffsets []int, panelDistance int) {
 	data, offset := w.source(m, 1)
 	sumOffsets = w.sumOffsets[1][sum.start:sum.end]

@@ -8,7 +8,8 @@ import "github.com/basetensor/basetensor/internal/base/kernel"
 const maxTerms = 16
 
 // doBlends computes the tasks from ≤ t < to of a blend merge, out[run] += A[k, run] · B[k, run]. A task is a block of the result: its
-// runs at one combination of values of the outer axes. It is summed step by step: a step is a block of the values k of the sum.
+// runs at one combination of values of the outer axes. It is summed step by step: a step is a block of the values k of the sum. Blocks of
+// staged operands are copied first; insideAxes are the axes of the result within such a block.
 func (w *worker) doBlends(m *merger, from, to int) {
 	x := m.spec
 	w.outerLoop.seek(x.outer, from)
@@ -19,7 +20,7 @@ func (w *worker) doBlends(m *merger, from, to int) {
 			if step%64 == 63 && m.ctx.Err() != nil { // looked at once in 64 steps
 				return
 			}
-			w.stage(m)
+			w.stage(m) // copies the blocks of staged operands, unless they are there already
 			w.insideLoop.seek(x.insideAxes, 0)
 			for range count(x.insideAxes) {
 				out := m.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]:][:runEntries]
@@ -111,7 +112,7 @@ func (w *worker) doInner(m *merger, t int) {
 		if step%64 == 63 && m.ctx.Err() != nil { // looked at once in 64 steps
 			return
 		}
-		w.stage(m)
+		w.stage(m) // copies the blocks of staged operands, unless they are there already
 		w.insideLoop.seek(x.insideAxes, 0)
 		for range count(x.insideAxes) {
 			w.outerLoop.seek(x.outer, 0)
