@@ -304,7 +304,8 @@ func (l *Loop) EndWithError(d *Message, err error) error {
 		a.Results = l.ErrorResults(a.Job, d.Queries, err, l.Stage)
 	}
 
-	return l.EndJob(ctx, d.Subject.Lane, a, "", d.JobStored)
+	const noInvalidID = ""
+	return l.EndJob(ctx, d.Subject.Lane, a, noInvalidID, d.JobStored)
 }
 
 // EndJob ends a job with an error as its answer, unless it has one. A stage that WritesAnswers stores the answer

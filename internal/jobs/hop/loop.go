@@ -321,8 +321,9 @@ func (l *Loop) startHeartbeat(
 	now := time.Now()
 	h := &heartbeat{
 		loop: l, d: d, intake: intake, ctx: ctx, cancel: cancel, began: now, due: now.Add(l.Heartbeat),
-		isProgressTold: intake.SkipsProgress || intake.Unlimited || d.KeepsJob, // read here, because the handler may write d.KeepsJob
 	}
+	// The sweeper's looks (Unlimited) and orders about a job (KeepsJob) have no progress. The handler may write d.KeepsJob later.
+	h.isProgressTold = intake.SkipsProgress || intake.Unlimited || d.KeepsJob
 	h.mu.Lock() // the first beat uses h.timer
 	defer h.mu.Unlock()
 	h.timer = time.AfterFunc(l.Heartbeat, h.beat)

@@ -73,7 +73,8 @@ func (j *jobMetrics) register(registry *prometheus.Registry) {
 	registry.MustRegister(j.job, j.wait, j.work, j.uncertainty, j.results, j.flops, j.busy)
 }
 
-// startSeries makes the series of a stage whose labels are known beforehand.
+// startSeries makes the series of a stage whose labels are known beforehand, so that they are shown as 0 before the first
+// event. Only messages to the stage streams.Priced state the flops that they take.
 func (j *jobMetrics) startSeries(stage string) {
 	j.wait.WithLabelValues(stage)
 	j.work.WithLabelValues(stage)

@@ -156,7 +156,8 @@ func (w *sums) commonPlan(ctx context.Context, partials []*message.Partial) ([]b
 type taskProgress struct{ contracted, total int }
 
 // answerSoFar answers a job whose deadline has come with the best estimate of its stored partials. answered is false if
-// there is none: no partial is stored, the job's estimates do not grow, or no estimate is complete.
+// there is none: no partial is stored, no estimate is complete, or the job has one estimate for which all its chunks
+// are needed.
 func (w *sums) answerSoFar(ctx context.Context, lane int, job, digest string) (answered bool, progress taskProgress, err error) {
 	// Read the stored partials.
 	subjects, err := w.partialSubjects(ctx, lane, job)
@@ -186,10 +187,10 @@ func (w *sums) answerSoFar(ctx context.Context, lane int, job, digest string) (a
 	return true, progress, w.storeAnswer(ctx, partials, began, results)
 }
 
-// growingPartials returns the partials of the youngest run of a job in the order of their chunks, if some of the job's
-// first chunks may make an estimate (Ends). Otherwise it returns no partials, with the progress. If a partial belongs
-// to another request than digest, it returns no partials and no progress. A stored partial that is nil could not be
-// read.
+// growingPartials returns the partials of the youngest run of a job in the order of their chunks, if an estimate may be
+// made of the job's first chunks alone (Ends has their numbers). Otherwise it returns no partials. progress is the
+// number of stored partials and of the job's chunks. If a partial belongs to another request than digest,
+// growingPartials returns no partials and no progress. A stored partial that is nil could not be read.
 func growingPartials(stored []*message.Partial, digest string) (partials []*message.Partial, progress taskProgress) {
 	for _, p := range stored {
 		switch {

@@ -215,7 +215,8 @@ func (c *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Que
 }
 
 // sumFirst answers a job by its first count chunks if they suffice, and replies Yes. It replies No if they do not
-// suffice, or are of several runs, and Gone if one is missing.
+// suffice, or are of several runs, and Gone if one is missing. With an error the reply means nothing: answerQuestion
+// sets another.
 func (c *collector) sumFirst(ctx context.Context, key jobChunks, count int) (job.Reply, error) {
 	partials, err := c.sums.readChunks(ctx, key, count)
 	if errors.Is(err, bus.ErrNotFound) {

@@ -169,8 +169,8 @@ func decodeTask(d *hop.Message, m *message.Task) error {
 	return nil
 }
 
-// checkTask returns an error if the plans do not fit the network, a unit of the task does not exist, or a demand is
-// invalid. Anybody may have published them.
+// checkTask returns an error if the plans do not fit the network, or if the task has an invalid demand or a unit that
+// does not exist. A unit is one part (component) of the plan of one query. All of these may come from anybody.
 func (w *Contract) checkTask(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
 	// The plans fit the network: this is checked once per pair of blobs.
 	pair := [2]string{m.NetworkBlob, m.JobBlob}

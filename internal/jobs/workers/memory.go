@@ -98,7 +98,7 @@ func (s *sharedResults) startUse() (results *problem.Shared, end func()) {
 	return &s.Shared, s.endUse
 }
 
-// endUse notes that a plan or task has ended.
+// endUse notes that a plan or task has ended. After the last one, the results are dropped when resultsKept has passed.
 func (s *sharedResults) endUse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -76,7 +76,8 @@ func (w *Reparam) inlineNetwork(
 	m.Model, m.Text = nil, "" // so that the memory of a large request is free
 	network, err = w.buildNetwork(ctx, owner, model, m.Settings, m.Queries)
 	if err == nil && hasModel {
-		w.host.inlineNetworks.Add(key, network, int64(len(network.Domains)+len(network.Names)/bytesPerVariable))
+		size := len(network.Domains) + len(network.Names)/bytesPerVariable // in variables, as the bound of inlineNetworks
+		w.host.inlineNetworks.Add(key, network, int64(size))
 	}
 	return network, queries, err
 }

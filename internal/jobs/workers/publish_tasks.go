@@ -97,7 +97,7 @@ func (w *Learn) cutAndPublish(ctx context.Context, d *hop.Message, m *message.Ne
 
 // storePlan stores a plan as a blob, unless an earlier run has.
 func (w *Learn) storePlan(ctx context.Context, p *jobPlan) error {
-	if p.blob == nil {
+	if p.blob == nil { // the plan was read from the stored one of an earlier run
 		return nil
 	}
 	return w.WaitForRoom(ctx, func() error {

@@ -227,9 +227,10 @@ func needsNames(q query.Query) bool {
 	return q.OfVariables() || len(q.Evidence.Hard)+len(q.Evidence.Soft)+len(q.Do)+len(q.Believe) > 0
 }
 
-// setDeadline sets the timer of a job that has a deadline. It returns an error if the deadline has passed, or is beyond
-// the time for which models are kept, because the job would never be answered. It may be called twice, because the
-// server keeps only the last message on a timer's subject.
+// setDeadline sets the timer of a job that has a deadline. It returns an error if the deadline has passed. It also
+// returns one if the stream of models drops messages before they are as old as the deadline: the job is kept as its
+// model, and is not answered any more once that is dropped. setDeadline may be called twice, because the server keeps
+// only the last message on a timer's subject.
 func (w *Reparam) setDeadline(ctx context.Context, d *hop.Message, deadlineMS int64) error {
 	if deadlineMS == 0 {
 		return nil

@@ -63,7 +63,7 @@ func (w *Aggregate) answerQuestion(ctx context.Context, d *hop.Message, ask job.
 			w.RemoveRequest(ctx, a)
 		}
 		return a != nil, err
-	case job.AskPassed: // a job with a partial has passed the first stage, although a floor below its model says that it waits
+	case job.AskPassed: // has the job passed reparam-worker, although its model seems to wait there? It has if it has a partial
 		return w.Bus.Log.Has(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, id))
 	case job.AskCarry: // make room before the model, if the streams are full
 		return w.moveToEnd(ctx, d)
