@@ -104,10 +104,10 @@ func New[D any](n int) *Count[D] {
 // Seen returns the number of chunks that are counted.
 func (c *Count[D]) Seen() int { return len(c.seenChunks) }
 
-// Partial counts chunk k, which came with the delivery d, and returns whether the caller has to begin a look. The
-// delivery is held unless it fills the count. ends are the numbers of first chunks with which the job may be answered.
-// again says that the chunk was delivered before, to another process, so that all others may be stored: the pause is
-// short then.
+// Partial counts chunk k, whose values came with the delivery d, and returns whether the caller has to look at what is
+// stored. The delivery is held, not acknowledged, unless all chunks are counted now. ends are the numbers of first chunks
+// with which the job may be answered. again says that the chunk was delivered before, to another process, so that all
+// others may be stored: the pause is short then.
 func (c *Count[D]) Partial(k int, ends []int, d D, again bool, now time.Time) (look Look, e Effects[D]) {
 	c.ends = ends
 	c.seenChunks[k] = true
@@ -122,7 +122,8 @@ func (c *Count[D]) Partial(k int, ends []int, d D, again bool, now time.Time) (l
 	}
 	c.held = append(c.held, d)
 
-	// Every partial puts the next look off by the pause, but not for longer than LastPause in all.
+	// Every partial puts the next look off by the pause, but not for longer than LastPause in all. If it is the only one that is held, a
+	// timer that is set may be the long one of an idle count, and is set anew.
 	mayPutOff := now.Sub(c.heldSince) < LastPause
 	if !c.hasTimer || len(c.held) == 1 || mayPutOff {
 		c.hasTimer, e.Timer = true, c.pause

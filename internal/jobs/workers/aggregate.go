@@ -302,8 +302,9 @@ func (w *sums) mayRestartMixed(err error, job string) bool {
 	return (errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans)) && w.Rebuilds.MayRestart(job)
 }
 
-// restartMixed starts a job again whose partials are of several runs. It deletes those that are not of the youngest
-// partial's run. Those that stay are not computed again.
+// restartMixed starts a job again whose partials (the stored values of its tasks) cannot be summed: the job was started
+// several times, and these runs had different plans or numeric kinds of workers. restartMixed keeps the partials of the
+// youngest one's run, which are not computed again, and deletes the others.
 func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*message.Partial) error {
 	run, others := splitByRun(partials)
 	for _, p := range others {

@@ -58,7 +58,7 @@ func (c *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outc
 
 	// The only partial of a job needs no count.
 	if p.N == 1 {
-		if !c.sums.IsFresh(d) {
+		if !c.sums.IsFresh(d) { // the job of a fresh partial has hardly been answered already
 			c.sums.Progress(p.Job, query.StageContract, 1, 1)
 			if err := c.sums.CheckNotOver(ctx, d.Subject.Lane, p.Job, p.Digest, d.JobStored); err != nil {
 				return hop.Done, err
@@ -119,8 +119,8 @@ func (c *collector) countPartial(d *hop.Message, p *message.Partial) (j *counted
 	return j, look, j.count.Seen()
 }
 
-// carryOut ends the count of a job or sets its timer, as the effects ask for. It does nothing for a count that has
-// ended, because stop would not find its timer. The caller holds c.mu.
+// carryOut ends the count of a job's chunks or sets its timer, as the effects ask for. It does nothing for a count that
+// is no longer in c.jobs: stop finds timers there, and would not stop a new one of it. The caller holds c.mu.
 func (c *collector) carryOut(j *countedJob, e job.Effects[*hop.Message]) {
 	if c.jobs[j.key] != j {
 		return

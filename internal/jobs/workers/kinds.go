@@ -214,9 +214,9 @@ func (k *kinds) passPause(d *bus.Delivered, named string) time.Duration {
 	return limit/2 + rand.N(limit/2) + 1                                 // in the upper half of the limit
 }
 
-// currentKind returns the kind that is to compute a job's tasks. That is the named kind if it is there and trusted, or
-// if it may be there but has not been heard yet. Otherwise, or if named is "", it is another trusted kind. Processes
-// that know the same return the same.
+// currentKind returns the numeric kind whose workers are to compute a job's tasks. That is the named kind if its workers
+// are there and trusted to return tasks, or if this process has listened too briefly to know whether they are there.
+// Otherwise, or if named is "", it is a trusted kind. Processes that know the same return the same.
 func (k *kinds) currentKind(job, named string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

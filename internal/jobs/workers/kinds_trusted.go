@@ -61,8 +61,9 @@ func (k *kinds) recordOf(kind string) *kindRecord {
 	return record
 }
 
-// noteWaiting notes that tasks of a job wait for a kind, unless too many jobs are noted. flops is the work of the
-// largest task. A contract-worker does not doubt its own kind, and notes nothing of it. The caller holds k.mu.
+// noteWaiting notes that tasks of a job wait for workers of a numeric kind, unless too many jobs are noted. flops is the
+// work of the largest task. A contract-worker does not doubt its own kind, and notes nothing of it. The caller holds
+// k.mu.
 func (k *kinds) noteWaiting(kind string, lane int, job string, flops float64) {
 	record, total := k.recordOf(kind), 0
 	for _, other := range k.records {
@@ -198,9 +199,9 @@ func (k *kinds) doubtSilent(now time.Time) {
 	})
 }
 
-// trustedKinds returns those kinds of cores that are believed, with their numbers of cores. A contract-worker always
-// trusts its own kind. If no kind is believed, a process without contract-worker trusts all of them. The caller holds
-// k.mu.
+// trustedKinds returns the numeric kinds in cores to which tasks may be given, with their numbers of cores: those whose
+// record isBelieved accepts, because their tasks are seen to return. A contract-worker always trusts its own kind. If no
+// kind is believed, a process without contract-worker trusts all of them. The caller holds k.mu.
 func (k *kinds) trustedKinds(cores map[string]int, isBelieved func(*kindRecord) bool) map[string]int {
 	trusted := map[string]int{}
 	for kind, count := range cores {

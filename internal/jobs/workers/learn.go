@@ -104,8 +104,8 @@ func (w *Learn) handleNetwork(ctx context.Context, d *hop.Message) (hop.Outcome,
 }
 
 // planWithFirstAnswer makes the plans of a job's queries. If the job has a deadline, it also stores a first answer, at
-// most once. Planning has a head start, in which most plans are made; it is 0 if the network is large. The answer is
-// stored
+// most once: quick estimates for the queries that have no result when the deadline comes. Planning has a head start, in
+// which most plans are made; it is 0 if the network is large. The first answer is stored
 //   - before planning, if the head start is 0 or the message is delivered again
 //   - from a goroutine, if planning takes longer than its head start
 //   - after planning, if planning failed or the contraction of the plans may be late

@@ -63,7 +63,7 @@ const maxPlans = 3
 // tasks of another plan, it completes the tasks of that plan instead.
 func (w *Learn) cutAndPublish(ctx context.Context, d *hop.Message, m *message.Network, net *btn.Network, p *jobPlan) error {
 	demands := stage.Demands(net, m.Queries)
-	for range maxPlans {
+	for range maxPlans { // a second round follows the plan of an earlier run, whose tasks the first round has found
 		cut := &planCut{assignments: p.assignments}
 		cut.chunks, cut.flops, cut.ends = stage.ChunksAndCosts(net, p.assignments, w.host.ChunkFlops)
 		begin, err := w.admitPlan(ctx, d, m, cut)

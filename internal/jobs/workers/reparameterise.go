@@ -184,7 +184,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 	if err != nil {
 		return err
 	}
-	w.networkRoom.TakePlaces(d.Subject.Lane, 1)
+	w.networkRoom.TakePlaces(d.Subject.Lane, 1) // one more message will wait before learn-worker
 	subject := message.NetworkSubject(d.Subject.Lane, m.Job)
 	if err := w.StoreOutput(ctx, bus.StreamNetwork, subject, network, d, sameNetwork); err != nil {
 		return err

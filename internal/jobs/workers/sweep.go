@@ -96,8 +96,9 @@ func (w *Aggregate) isUnderWay(ctx context.Context, lane int, job string) (bool,
 // it: see streams.Keeper.
 const staleFloor = time.Minute
 
-// recount reports whether all partials of a job are stored. If they are, it has them counted again: it moves the
-// youngest one to the end of its stream, so that it is delivered again, unless it will be delivered anyway.
+// recount reports whether all partials of a job (the values of its tasks) are stored. If they are, it has them counted
+// again: it moves the youngest one to the end of its stream, so that it is delivered again, unless it will be delivered
+// anyway.
 func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplete bool, err error) {
 	subjects, err := w.partialSubjects(ctx, lane, id)
 	if err != nil {
@@ -184,8 +185,8 @@ type ackFloors struct {
 // floorFreshFor is the time for which the server's reply about a floor holds.
 const floorFreshFor = 200 * time.Millisecond
 
-// isAcknowledged reports whether all models of a lane up to a sequence are acknowledged, by the floor of their
-// consumer.
+// isAcknowledged reports whether reparam-worker has acknowledged all models of a lane up to a sequence. It compares the
+// sequence with the acknowledgement floor of the lane's consumer: all messages up to the floor are acknowledged.
 func (f *ackFloors) isAcknowledged(ctx context.Context, conn *bus.Conn, lane int, sequence uint64) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

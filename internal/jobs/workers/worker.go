@@ -153,7 +153,7 @@ func (w *Worker) waitForConsumers(intake *intake) ([]string, error) {
 				err = fmt.Errorf("%w: %w", err, mendErr)
 			}
 			if errors.Is(mendErr, bus.ErrNoStream) || errors.Is(mendErr, streams.ErrRefused) { // somebody has to run btn setup
-				began = time.Now()
+				began = time.Now() // so that startPatience never ends
 				pause = setupRetry
 			}
 		}
