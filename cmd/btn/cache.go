@@ -161,7 +161,7 @@ func readEntry(ctx context.Context, store *cache.Cache, key string) (stored cach
 	stored, value, blob, err := store.Show(ctx, key)
 	if err != nil {
 		code := fault.Infrastructure
-		isDamaged := stored.Key != "" && value == nil
+		isDamaged := stored.Key != "" && value == nil // the entry was found, but its contents were not taken
 		if errors.Is(err, cache.ErrNoEntry) || isDamaged {
 			code = fault.BadInput
 		}

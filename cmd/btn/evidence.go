@@ -104,7 +104,7 @@ func evidenceExample(l *factorgraph.Labels, name string) string {
 	}
 	text := ""
 	v, err := l.Variable(name)
-	if err != nil {
+	if err != nil { // no variable has the name: the example is about the first one
 		v = 0
 	} else if _, err := l.Value(v, ""); err != nil { // the error lists the values
 		_, values, _ := strings.Cut(err.Error(), ": ")

@@ -120,7 +120,7 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 
 	// print it, as prepare and the question have set c: both are known only now
 	p.queries, p.labels, p.actions, p.showsUnasked = queries, c.labels, ask.actions, c.showsUnasked
-	if c.asksPrior {
+	if c.asksPrior { // the last query has no evidence: its result is not printed, but others are compared with it
 		p.prior, results = &results[len(results)-1], results[:len(results)-1]
 	}
 	p.names, p.isBayes, p.formula, p.verbose, p.model = c.names, c.isBayes, c.formula, c.Verbose, c.Model

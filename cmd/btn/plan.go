@@ -160,7 +160,7 @@ func runUntil[T any](ctx context.Context, until time.Time, step func(context.Con
 }
 
 // assign plans a demand until a time. It returns errSlow if that takes longer. The search for a plan has three quarters of the time, and
-// the rest is for what follows it.
+// the rest is for what follows it. It remembers no plans.
 func (c *planCmd) assign(
 	ctx context.Context, until time.Time, net *btn.Network, d btn.Demand, s query.Settings,
 ) ([]btn.Assignment, error) {
@@ -173,7 +173,8 @@ func (c *planCmd) assign(
 	})
 }
 
-// forecast prices the exact way and the choice of the method. Parts without a price by until are marked so.
+// forecast finds the price of an exact answer and, if the settings lead to another method, the price of that method's answer. What has
+// no price by until is marked so.
 func (c *planCmd) forecast(ctx context.Context, p planInput, q query.Query, until time.Time) (*forecast, error) {
 	s := c.settings()
 	f := &forecast{
@@ -208,7 +209,7 @@ func (c *planCmd) forecast(ctx context.Context, p planInput, q query.Query, unti
 	return f, nil
 }
 
-// priceExact fills the cost of the exact way, whatever the method is.
+// priceExact sets in f what an exact answer costs, also if the settings have another method.
 func (c *planCmd) priceExact(
 	ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time,
 ) error {
@@ -276,7 +277,7 @@ func (f *forecast) setExact(assignment *btn.Assignment, settings query.Settings)
 	}
 }
 
-// priceChoice fills the method and the cost to which the settings lead, unless that is the exact way.
+// priceChoice sets in f the method to which the settings lead, and its cost. If they lead to the exact method, f has both already.
 func (c *planCmd) priceChoice(
 	ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time,
 ) error {

@@ -133,8 +133,9 @@ func (g *Gateway) guarded(r route) http.Handler {
 	})
 }
 
-// takePlace takes a place among the requests under way, or among the streams. The function that it returns gives the
-// place back. It reads the body first, so that a slow sender holds no place.
+// takePlace takes one of the places for requests under way, or for streams of events, of which there is a limited number.
+// giveBack gives the place back. Before that takePlace counts the request against the rate of its key, and reads the
+// body, so that a slow sender holds no place.
 func (c *call) takePlace(r route) (giveBack func(), err error) {
 	caller := c.callerName()
 	if hasKey := c.caller.sum != (Key{}).sum; hasKey {
@@ -157,8 +158,8 @@ func (c *call) takePlace(r route) (giveBack func(), err error) {
 	return func() { room.Release(caller, 1) }, nil
 }
 
-// takeShare takes n of what a room has for all callers. It returns a refusal if the room is full, or if the caller has
-// its share already. what names the things in the refusal.
+// takeShare takes n of a room, a quantity that all callers share, such as places or bytes. It returns a refusal if less
+// than n is free, or if the caller would hold more than its share. what names the things in the refusal.
 func (c *call) takeShare(room *shares.Room, n int64, what string) error {
 	isFull, hasShare := room.Take(c.callerName(), n)
 	switch {
@@ -303,12 +304,12 @@ func (c *call) writeJSON(status int, v any) error {
 	return c.writeBody(status, append(b, '\n'))
 }
 
-// writeBody answers with a body, which the client has to take in time.
+// writeBody answers with a status and a body, which the client has to take within Limits.Transfer.
 func (c *call) writeBody(status int, b []byte) error {
 	c.status, c.hasBegun = status, true
 	sum := sha256.Sum256(b)
 	c.response.Header().Set(contentDigest, contentDigestOf(sum[:]))
-	_ = http.NewResponseController(c.response).SetWriteDeadline(time.Now().Add(c.gateway.limits.Transfer)) // the recorder of tests has none
+	_ = http.NewResponseController(c.response).SetWriteDeadline(time.Now().Add(c.gateway.limits.Transfer)) // fails only in tests, whose recorder has no deadline
 	c.response.WriteHeader(status)
 	_, err := c.response.Write(b)
 	return err

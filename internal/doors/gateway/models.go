@@ -191,8 +191,8 @@ func (c *call) fetchModel(ctx context.Context, owner, digest string) (*factorgra
 	return decodeModel(g.Model, g.Text)
 }
 
-// ownerOf returns the owner of a model, which is the caller's tenant. A caller without a tenant finds the models of
-// everybody.
+// ownerOf returns the owner under whom a model's digest is looked up. That is the caller's tenant. For a caller without a
+// tenant it is the owner of the first registered model with the digest, "" if there is none.
 func (c *call) ownerOf(ctx context.Context, digest string) (string, error) {
 	if c.caller.Tenant != "" {
 		return c.caller.Tenant, nil

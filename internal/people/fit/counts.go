@@ -147,8 +147,8 @@ func (f *fitting) addPriorCounts(ctx context.Context, network string) error {
 	return f.addToAll(counts, "the prior")
 }
 
-// addEarlierCounts adds the counts of earlier cases. If the model has a 0 where the counts say that an entry is
-// possible, its row begins anew.
+// addEarlierCounts adds the counts of earlier cases. If an entry of the model is 0 although the counts say that it is
+// possible, reopenRows makes its whole row proportional to the counts, because fitting leaves a 0 as it is.
 func (f *fitting) addEarlierCounts(network string) error {
 	if f.EarlierCounts.Network != network {
 		return fault.New(fault.BadInput, "the counts are of a network with other variables, values or parents, or in another order")
