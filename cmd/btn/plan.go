@@ -254,7 +254,8 @@ func (c *planCmd) priceExact(
 	return nil
 }
 
-// setExact sets what the exact way costs by an assignment, whose error may be over budget alone: then it has no price.
+// setExact sets what an exact answer costs by its assignment, a plan with its cost. If the assignment has an error, which is then that no
+// plan is within the budget, the exact answer has no price.
 func (f *forecast) setExact(assignment *btn.Assignment, settings query.Settings) {
 	switch {
 	case assignment.Error != nil:

@@ -190,6 +190,7 @@ func (r *workFlags) jobEnd(elapsed, used time.Duration) time.Duration {
 	if r.Deadline != 0 {
 		return deadline
 	}
+	// A job with neither deadline nor budget does not come here.
 	extendedEnd := startsFor * (elapsed - usualStart)
 	if slow := slowness(elapsed, used); slow > busyRatio {
 		extendedEnd = max(extendedEnd, time.Duration(min(slow, mostBudgets)*float64(*r.Budget)))

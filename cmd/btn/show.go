@@ -130,7 +130,8 @@ type graph struct {
 	listed     []int   // per variable, 1 + the last variable of which it was listed as a neighbour
 }
 
-// newGraph returns a model with the factors over each of its variables.
+// newGraph returns the graph of a model: for each variable the factors over it, and for a Bayesian network (isDirected) for
+// each factor the position of its child.
 func newGraph(m *factorgraph.Model, l *factorgraph.Labels) *graph {
 	g := &graph{model: m, labels: l, nodes: m.NetworkNodes(), factors: make([][]int, len(m.Domains)), listed: make([]int, len(m.Domains))}
 	g.isDirected = g.nodes != nil
@@ -333,7 +334,8 @@ func (g *graph) describe(v int) string {
 	return trimLines(b.String())
 }
 
-// writeTable writes a factor: a table with a line for each row, or the size alone of a large table or of another form.
+// writeTable writes factor i. If it is a table of at most mostEntries entries, it writes a line for each row, and otherwise the form and
+// the number of entries alone.
 func (g *graph) writeTable(b *strings.Builder, i int) {
 	f := g.model.Factors[i]
 	dims := f.Table.Dims()

@@ -84,8 +84,8 @@ func (p *printer) likelihoodText(l factorgraph.Likelihood, digits int) string {
 	return p.variableName(l.Var) + "=" + strings.Join(weights, "/")
 }
 
-// writeValue writes the probability of an event, if there is one, then P(evidence) or Z. It reports whether it has said
-// why Z is 0.
+// writeValue writes the probability of an event, if one was asked for beside the evidence, then P(evidence) or Z. It
+// reports whether it has said why Z is 0.
 func (p *printer) writeValue(b *strings.Builder, line func(name, format string, args ...any), r *query.Result) (saysWhyZero bool) {
 	if event := p.eventOf(r); event != nil && p.isToldWithEvidence(event) {
 		b.WriteString(p.eventText(event) + "\n")

@@ -117,9 +117,9 @@ var removes = map[string][]string{
 	},
 }
 
-// addStagePermissions adds what every stage needs. It looks at streams and consumers, takes its own messages, reads
-// stored bytes, and writes blobs, dead letters, and messages that start or end a job. Its progress, and the message
-// that it is there, are for all subscribers.
+// addStagePermissions adds to a stage's role what every stage needs. A stage looks at streams and consumers, takes its own
+// messages, reads stored bytes, and writes blobs, dead letters, and messages that start or end a job. Its progress, and
+// the message that it is there, are for all subscribers.
 func (r *Role) addStagePermissions() {
 	r.Announces = append(r.Announces, prefixed(progress, "here")...)
 	r.Publish = append(r.Publish, prefixed("blob.>", "dlq."+r.Name+".>", "redrive.>", "end.>")...)

@@ -251,7 +251,8 @@ func (c *call) client() (*client.Client, error) {
 // largeResponse is the size in bytes from which a response counts among Limits.Bodies.
 const largeResponse = 1 << 20
 
-// recordCall writes a change into the audit log, and a question into the log.
+// recordCall records a request after its response: a change (a route with Act) in the audit log, and a question, with the
+// job that writeJSON has noted, in the log.
 func (c *call) recordCall(r route, took time.Duration) {
 	if r.Act != "" {
 		c.gateway.config.Audit.Note(c.identity(), r.Act, cmp.Or(c.changed, c.request.PathValue("model"), c.request.PathValue("job")), c.failure)
@@ -283,7 +284,7 @@ func (c *call) identity() string {
 	return name + ", from " + c.request.RemoteAddr
 }
 
-// writeJSON answers with a value as JSON.
+// writeJSON answers with a value as JSON. If the value is about a job, it notes that for recordCall.
 func (c *call) writeJSON(status int, v any) error {
 	switch v := v.(type) {
 	case Answer:

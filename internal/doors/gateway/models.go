@@ -20,7 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// takeModel finds the model of a request, puts it into the job, as it travels, and returns the names of its variables.
+// takeModel finds the model of a request, puts it or its digest into the job, and returns the names of its variables.
 // Exactly one of model, text and model_name has to be given.
 func (c *call) takeModel(ctx context.Context, in *Infer, job *wire.Request) (*factorgraph.Labels, error) {
 	givenCount := 0
@@ -206,7 +206,7 @@ func (c *call) ownerOf(ctx context.Context, digest string) (string, error) {
 	return "", err
 }
 
-// decodeModel returns a model as it travelled: native, or, if that is nil, as the text of a file.
+// decodeModel returns the model of a message: the native one or, if that is nil, the one in text, a model file.
 func decodeModel(native *wire.Model, text string) (*factorgraph.Model, error) {
 	if native == nil {
 		return parseModel([]byte(text), "", 0)

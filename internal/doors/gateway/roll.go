@@ -98,7 +98,7 @@ func (r *workerRoll) dropSilent(now time.Time) {
 	}
 }
 
-// crews returns the workers that are there, by stage.
+// crews returns, by stage, the number of workers that are there, their versions, and how many messages a second they finish.
 func (r *workerRoll) crews(now time.Time) map[string]crew {
 	r.mu.Lock()
 	defer r.mu.Unlock()

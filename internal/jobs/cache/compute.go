@@ -47,7 +47,8 @@ func (c *Cache) GetOrCompute(
 	}
 }
 
-// getOrComputeAlone is GetOrCompute for the one call in this process that computes for a key.
+// getOrComputeAlone is GetOrCompute for the one call in this process that computes for a key. The second result is true
+// if it did not compute.
 func (c *Cache) getOrComputeAlone(ctx context.Context, key string, compute func(context.Context) ([]byte, error)) ([]byte, bool, error) {
 	if value, ok := c.Get(ctx, key); ok {
 		return value, true, nil

@@ -331,8 +331,8 @@ func (l *Loop) startHeartbeat(
 }
 
 // beat is one heartbeat. It tells the server that the message is in work, so that the message is not delivered to
-// another worker. It cancels the work if the ceiling is reached, or, in a goroutine for which no beat waits, if the job
-// has its answer by now.
+// another worker. It cancels the work if that has taken longer than the ceiling. It also starts a goroutine, for which no
+// beat waits, that cancels the work if the job has its answer by now.
 func (h *heartbeat) beat() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -32,8 +32,9 @@ type Aggregate struct {
 	keeper    *streams.Keeper // watches the room in the streams; nil: nothing is swept
 }
 
-// setUpAggregate gives worker the intakes of aggregator: partials, deadlines, cancels, ends and, if SweepAfter is
-// positive, the stored models. With SweepAfter it also looks after the streams.
+// setUpAggregate gives worker the intakes of aggregator, each a source of messages with their handler: partials,
+// deadlines, cancels, ends and, if SweepAfter is positive, the stored models. With SweepAfter the worker also looks after
+// the streams.
 func (h *Host) setUpAggregate(worker *Worker) {
 	aggregate := &Aggregate{sums: &sums{storedJobs: storedJobs{worker.loop}, host: h}}
 	aggregate.collector = newCollector(aggregate.sums)
@@ -321,8 +322,8 @@ func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*mess
 	return err
 }
 
-// splitByRun divides partials into the run of the youngest one and the others. Partials of one run have the same
-// numeric kind, plan and number of chunks.
+// splitByRun divides the partials of a job, which may have been started several times, into those of the youngest one's
+// run and the others. Partials of one run have the same numeric kind, plan and number of chunks.
 func splitByRun(partials []*message.Partial) (run, others []*message.Partial) {
 	youngest := &message.Partial{} // the zero one is older than all
 	for _, p := range partials {

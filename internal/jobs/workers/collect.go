@@ -48,8 +48,8 @@ func newCollector(sums *sums) *collector {
 	return &collector{sums: sums, jobs: map[jobChunks]*countedJob{}}
 }
 
-// handlePartial counts a partial, and sums the job if it may be the last one. A partial that is counted is not
-// acknowledged before the next look.
+// handlePartial counts a partial, the values of one of a job's tasks, and sums the job if it may be the last one. A
+// partial that is counted is not acknowledged before the next look at what is stored of the job.
 func (c *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var p message.Partial
 	if err := decodePartial(d, &p); err != nil {
@@ -84,8 +84,8 @@ func (c *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outc
 	return hop.Held, nil
 }
 
-// decodePartial decodes a partial into p and checks that it belongs to its subject. It writes the facts of the request
-// into d.
+// decodePartial decodes a partial into p and checks that it belongs to its subject. It writes the digest, the tenant and
+// the time of the request into d.
 func decodePartial(d *hop.Message, p *message.Partial) error {
 	if err := d.Decode(p); err != nil {
 		return err

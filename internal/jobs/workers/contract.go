@@ -30,7 +30,8 @@ type Contract struct {
 	checkedPlans memo.LRU[[2]string, bool]
 }
 
-// setUpContract gives worker the intake of contract-worker: tasks.
+// setUpContract gives worker the intake of contract-worker, its only source of messages: tasks. It makes the process
+// announce its numeric kind.
 func (h *Host) setUpContract(worker *Worker) {
 	contract := &Contract{Loop: worker.loop, host: h, checkedPlans: memo.LRU[[2]string, bool]{Entries: decodedEntries}}
 	h.addListener(worker)
@@ -151,8 +152,8 @@ func (w *Contract) contract(
 	return values, err
 }
 
-// decodeTask decodes a task into m and checks that it belongs to its subject. It writes the facts of the request into
-// d.
+// decodeTask decodes a task into m and checks that it belongs to its subject. It writes the digest, the tenant and the
+// time of the request into d.
 func decodeTask(d *hop.Message, m *message.Task) error {
 	if err := d.Decode(m); err != nil {
 		return err
@@ -208,8 +209,8 @@ func (w *Contract) checkTask(m *message.Task, net *btn.Network, assignments []bt
 	return checkRelevant(m, net, assignments, shared)
 }
 
-// checkRelevant checks the plans that are for relevant parts of the network, each against the relevant part of its
-// demand. It skips units without a demand in the task, which stage.Contract refuses.
+// checkRelevant checks the plans that were made for a part of the network, the one that matters to their query's demand,
+// each against that part. It skips units without a demand in the task, because stage.Contract refuses them.
 func checkRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
 	isChecked := map[*btn.Plan]bool{}
 	for _, u := range m.Units {
@@ -219,7 +220,7 @@ func checkRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignme
 			continue
 		}
 		isChecked[a.Plan] = true
-		part, _ := stage.PlannedNetwork(net, m.Demands[demand], a, shared)
+		part, _ := stage.PlannedNetwork(net, m.Demands[demand], a, shared) // without the demand on that part
 		if err := message.CheckPlan(part, a.Plan); err != nil {
 			return fault.Wrap(fault.BadInput, err)
 		}

@@ -97,7 +97,7 @@ func (k *kinds) announceKind(ctx context.Context) error {
 	return runEvery(ctx, k.interval, func(isLast bool) {
 		m.Gone = isLast
 		m.Time = k.bus.Conn.Now().UnixMilli()
-		k.noteAnnouncement(m)
+		k.noteAnnouncement(m) // of this process itself
 		if b, err := wire.Encode(m); err == nil {
 			k.bus.Log.Publish(&nats.Msg{Subject: message.ServesSubject, Header: message.Headers(m, "", "", ""), Data: b})
 		}

@@ -35,7 +35,7 @@ type Learn struct {
 	rates    admission.Rates // what tenants have spent of their rates
 }
 
-// setUpLearn gives worker the intake of learn-worker: networks.
+// setUpLearn gives worker the intake of learn-worker, its only source of messages: networks.
 func (h *Host) setUpLearn(worker *Worker) {
 	room := bus.NewRoom(h.Bus.Conn, bus.StreamTask, bus.ConsumerTask, 4) // a quarter of the backlog of jobs
 	learn := &Learn{Loop: worker.loop, host: h, taskRoom: room}

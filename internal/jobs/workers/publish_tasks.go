@@ -106,8 +106,8 @@ func (w *Learn) storePlan(ctx context.Context, p *jobPlan) error {
 	})
 }
 
-// makeTasks returns one task per chunk. The first task carries the names of the model. If there are several tasks, one
-// numeric kind of workers is to compute all of them, because only processors of one kind give the same bits.
+// makeTasks returns one task per chunk of the work. The first task carries the names of the model. If there are several
+// tasks, workers of one numeric kind are to compute all of them, because only processors of one kind give the same bits.
 func (w *Learn) makeTasks(lane int, m *message.Network, p *jobPlan, demands []btn.Demand, cut *planCut) []*message.Task {
 	kind := ""
 	if len(cut.chunks) > 1 {

@@ -26,7 +26,8 @@ type Reparam struct {
 	networkRoom *bus.Room // for messages in the stream of networks
 }
 
-// setUpReparam gives worker the intakes of reparam-worker: models, and orders to start a job again.
+// setUpReparam gives worker the intakes of reparam-worker, each a source of messages with their handler: models, and
+// orders to start a job again.
 func (h *Host) setUpReparam(worker *Worker) {
 	room := bus.NewRoom(h.Bus.Conn, bus.StreamNetwork, bus.ConsumerNetwork, 4) // a quarter of the backlog of jobs
 	reparam := &Reparam{storedJobs: storedJobs{worker.loop}, host: h, networkRoom: room}
@@ -80,7 +81,7 @@ func (w *Reparam) resumeMoved(ctx context.Context, d *hop.Message) error {
 }
 
 // handleRedrive starts a stored job again from its model: it makes the job's network and passes it on. It writes the
-// facts of the request into d, because the error answer needs them if the work fails.
+// request and its time into d, because an error becomes the job's answer from there on, and needs them.
 func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var r message.Redrive
 	if err := d.Decode(&r); err != nil {

@@ -52,7 +52,8 @@ type jobChunks struct {
 	n    int
 }
 
-// listChunks returns the set of the job's chunks whose partials are stored.
+// listChunks returns the set of the job's chunks whose partials, the results of their tasks, are stored. It leaves out
+// partials of another number of chunks.
 func (w *sums) listChunks(ctx context.Context, key jobChunks) (map[int]bool, error) {
 	subjects, err := w.partialSubjects(ctx, key.lane, key.job)
 	chunks := make(map[int]bool, len(subjects))

@@ -133,9 +133,9 @@ func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplet
 	return true, err
 }
 
-// completeCut returns a cut of a job into n chunks of which every partial is among the subjects, with the filter of its
-// partials. ok is false if there is none. The subjects may be of several cuts: of partial.3.a.2.0, partial.3.a.2.1 and
-// partial.3.a.4.0 the cut into two chunks is complete.
+// completeCut looks for a number n of chunks into which a job was cut and of which every partial is among the subjects. It
+// returns n and the filter of these partials; ok is false if there is no such n. The job may have been cut several times:
+// of partial.3.a.2.0, partial.3.a.2.1 and partial.3.a.4.0 the cut into two chunks is complete.
 func completeCut(subjects map[string]uint64) (filter string, n int, ok bool) {
 	partialCount := map[int]int{} // the number of stored partials of each cut, by its number of chunks
 	for text := range subjects {

@@ -48,6 +48,7 @@ func (f *fitting) expectCounts(ctx context.Context) (counts [][]float64, step St
 	if err != nil {
 		return nil, step, err
 	}
+	// The objective is the likelihood plus the logarithm of the tables' prior density.
 	step.Start, step.Iteration, step.Objective = f.state.Start, f.state.Iteration, step.Ln
 	for k, c := range f.cpts {
 		step.Objective += c.lnPrior(f.addedCounts[k])

@@ -69,7 +69,7 @@ func (c cpt) perturbEntries(rng *rand.Rand) {
 }
 
 // hiddenWithAlikeStates returns the variables that no case observes and that have two possible states which are alike
-// in the tables of all children. EM cannot tell such states apart: what cases expect of them is proportional.
+// in the tables of all children. EM cannot tell such states apart: their expected counts stay proportional.
 func (f *fitting) hiddenWithAlikeStates(tolerance float64) (hidden []int) {
 	for _, table := range f.cpts {
 		v := table.variable
