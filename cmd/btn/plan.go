@@ -243,7 +243,7 @@ func (c *planCmd) priceExact(
 		class = assignment.Plan.Estimates[0].Parts[0].Class()
 	}
 	if class != btn.ClassElimination && class != btn.ClassJunction {
-		plannedNet, plannedDemand := stage.PlannedNetwork(net, demand, &assignment, nil)
+		plannedNet, plannedDemand := stage.PlannedNetwork(net, demand, &assignment, nil) // nil: no results of others to use
 		f.Simplified, err = runUntil(ctx, until.Add(c.lateness()), func(ctx context.Context) (string, error) {
 			return describeSimplified(ctx, plannedNet, plannedDemand)
 		})

@@ -168,7 +168,7 @@ func (r *workFlags) remaining(since time.Time) (time.Duration, error) {
 	}
 	elapsed, used := time.Since(since), cputime.OfProcess()
 	remaining := r.jobEnd(elapsed, used) - elapsed
-	if r.Deadline == 0 {
+	if r.Deadline == 0 { // the deadline follows from a budget: the job has a least time, however long the reading took
 		remaining = max(remaining, r.leastTime(slowness(elapsed, used)))
 	}
 	if remaining <= 0 {

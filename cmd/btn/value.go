@@ -66,7 +66,8 @@ func (p *printer) observationsText(e factorgraph.Evidence, limit int) string {
 		terms = append(terms, p.observationText(o))
 	}
 	for _, l := range e.Soft {
-		terms = append(terms, p.likelihoodText(l, 4))
+		const digits = 4
+		terms = append(terms, p.likelihoodText(l, digits))
 	}
 	if n := len(terms) - limit; n > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(terms[:limit], ", "), n)

@@ -74,7 +74,7 @@ func Roles() []Role {
 		// The aggregator moves models, partials and first answers of jobs that take long to the end of their streams.
 		{Name: query.StageAggregate, Publish: prefixed("answer.>", "model.>", "partial.>", "first.>")},
 	}
-	for i := range roles[1:] {
+	for i := range roles[1:] { // all but the operator are stages
 		roles[i+1].addStagePermissions()
 	}
 	return append(roles, clientRole())
@@ -126,7 +126,7 @@ func (r *Role) addStagePermissions() {
 	r.Publish = append(r.Publish, lookRequests()...)
 	r.Publish = append(r.Publish, apiRequests("DIRECT.GET.>", "STREAM.MSG.GET.*")...)
 	r.Publish = append(r.Publish, apiRequests("STREAM.MSG.DELETE."+bus.StreamBlob)...)
-	for _, stream := range removes[r.Name] {
+	for _, stream := range removes[r.Name] { // the streams in which the stage may delete messages
 		r.Publish = append(r.Publish, apiRequests("STREAM.MSG.DELETE."+stream)...)
 	}
 

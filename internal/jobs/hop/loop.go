@@ -120,7 +120,7 @@ func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 	// Begin the heartbeats, the trace, the measurement, and the guard that gives the handler up.
 	ctx, cancel := context.WithCancelCause(l.WorkCtx)
 	stopHeartbeat := l.startHeartbeat(ctx, d, cancel, intake)
-	if intake.CountAttempts != nil && d.Attempt >= l.MaxDeliveries {
+	if intake.CountAttempts != nil && d.Attempt >= l.MaxDeliveries { // some deliveries may have gone to workers that only passed it on
 		d.Attempt = intake.CountAttempts(l.WorkCtx, d)
 	}
 	ctx = l.withTrace(ctx, d, intake)
@@ -257,7 +257,7 @@ func (l *Loop) callHandler(ctx context.Context, d *Message, intake *Intake) (out
 		}
 	}
 
-	if l.Hook != nil {
+	if l.Hook != nil { // in tests
 		l.Hook(l.Stage, d.Subject)
 	}
 	// The computation looks at ctx, and gives way while its tenant has more than its share of the processors.

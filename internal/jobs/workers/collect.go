@@ -246,7 +246,7 @@ func (c *collector) sumAll(ctx context.Context, key jobChunks) (job.Reply, error
 	if err == nil {
 		err = c.sums.sumJob(ctx, partials)
 	}
-	if c.sums.mayRestartMixed(err, key.job) {
+	if c.sums.mayRestartMixed(err, key.job) { // err says that they are of several runs
 		return job.Mixed, c.sums.restartMixed(ctx, key, partials)
 	}
 	return job.Yes, err

@@ -77,7 +77,7 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 		d.IsMalformed = true
 		return hop.Done, err
 	}
-	d.Queries = stage.CountAsked(assignments)
+	d.Queries = stage.CountAsked(assignments) // if the task fails, as many queries get its error as their result
 
 	// Contract, with the memory that the tables take reserved until the values are stored.
 	release, err := w.host.memory.Hold(ctx, w.tableBytes(&m, assignments))

@@ -183,7 +183,7 @@ func SpareHeap(stages int) (free func()) {
 
 	spare.users++
 	size := stages * spareBytes
-	if len(spare.heap) < size && debug.SetMemoryLimit(-1) >= int64(32*size) {
+	if len(spare.heap) < size && debug.SetMemoryLimit(-1) >= int64(32*size) { // −1 reads the limit and leaves it
 		spare.heap = make([]byte, size)
 	}
 

@@ -210,7 +210,7 @@ func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Netwo
 	if m.Registered { // more jobs with this model may come
 		planning = proposal.WithRecurringNetwork(planning)
 	}
-	if w.host.Replan != nil {
+	if w.host.Replan != nil { // in tests
 		settings = w.host.Replan(settings)
 	}
 

@@ -205,7 +205,7 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 	patience := message.Patience(m.DeadlineMS)
 	waitCtx, cancel := context.WithTimeout(s.WorkCtx, patience)
 	defer cancel()
-	answer, err := s.Bus.Log.WaitAnswer(waitCtx, m.Job, nil)
+	answer, err := s.Bus.Log.WaitAnswer(waitCtx, m.Job, nil) // nil: nothing is called during the wait
 	if err == nil {
 		s.replyAnswer(r, began, &m, digest, answer)
 		return

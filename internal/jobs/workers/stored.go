@@ -122,7 +122,8 @@ type references struct {
 	blobs   []string // all blobs that the message names, that of the plan among them
 }
 
-// decodeReferences returns the digests in a network, a task or a partial. A first answer has none.
+// decodeReferences returns the digests in a network, a task or a partial: of the request, of the plan, and of the blobs
+// that the message needs. The plan is a blob unless it is in the message itself (inline). A first answer has none of these.
 func decodeReferences(subject string, data []byte) (refs references, err error) {
 	switch message.KindOf(subject) {
 	case message.KindNetwork:

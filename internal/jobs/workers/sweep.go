@@ -27,7 +27,7 @@ func (w *Aggregate) sweepModel(ctx context.Context, d *hop.Message) (hop.Outcome
 	defer due.Stop()
 	select {
 	case <-due.C:
-	case <-w.StartCtx.Done():
+	case <-w.StartCtx.Done(): // the process ends: another aggregator gets the message
 		return hop.Later(time.Millisecond), nil
 	}
 
@@ -67,7 +67,7 @@ func (w *Aggregate) answerQuestion(ctx context.Context, d *hop.Message, ask job.
 		return w.Bus.Log.Has(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, id))
 	case job.AskCarry: // make room before the model, if the streams are full
 		return w.moveToEnd(ctx, d)
-	case job.AskUnderWay:
+	case job.AskUnderWay: // does a message of the job wait, or is one being processed?
 		return w.isUnderWay(ctx, lane, id)
 	case job.AskSum: // are all partials stored? Then have them counted again
 		return w.recount(ctx, lane, id)
@@ -122,6 +122,7 @@ func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplet
 		return false, err
 	}
 	willBeDelivered := consumer.Delivered.Stream < youngest.Sequence
+	// A partial older than staleFloor counts as acknowledged although the floor is below it.
 	isInWork := consumer.AckFloor.Stream < youngest.Sequence && w.Bus.Conn.Since(youngest.Time) < staleFloor
 	if willBeDelivered || isInWork {
 		return true, nil

@@ -113,7 +113,9 @@ func (w *Worker) consume(ctx context.Context, intake *intake, consumers []string
 	if p.Slots = intake.slots(w.host.Concurrency); w.host.Concurrency != 0 {
 		p.IsHeavy = nil
 	}
-	p.HoldsMessages, p.MaxPriorityAttempt, p.Heartbeat = intake.Unlimited, w.loop.MaxDeliveries, w.loop.Heartbeat
+	p.HoldsMessages = intake.Unlimited          // then messages may wait here, and are not returned for another process
+	p.MaxPriorityAttempt = w.loop.MaxDeliveries // with more deliveries a message comes after all others
+	p.Heartbeat = w.loop.Heartbeat
 	p.RequestCtx, p.Log = w.loop.WorkCtx, w.loop.Log
 	p.Work = func(d *bus.Delivered, free func()) bool { return w.loop.Process(d, &intake.Intake, free) }
 	return pull.Run(ctx, w.loop.Bus.Conn, p)

@@ -233,7 +233,7 @@ func checkRegistered(ctx context.Context, models *bus.Models) (findings []Findin
 	}
 	for _, skipped := range list.Skipped {
 		name, hasNoOwner := strings.CutPrefix(skipped.Subject, message.GraphSubject("", ""))
-		if !hasNoOwner {
+		if !hasNoOwner { // the name begins with the owner
 			name = strings.TrimPrefix(skipped.Subject, wire.Prefix+string(message.KindGraph)+".")
 		}
 		findings = append(findings, Finding{Warning, part, "cannot be read and is skipped: " + skipped.String(), "btn model rm " + name})
