@@ -45,7 +45,7 @@ const lookTimeout = 5 * time.Second
 
 // open returns the cache in the Redis of the flags.
 func (r *redisFlag) open() (*cache.Cache, error) {
-	trust, err := r.Signing.Open("", nil)
+	trust, err := r.Signing.Open("", nil) // no seed, because nothing is signed here
 	if err != nil {
 		return nil, err
 	}

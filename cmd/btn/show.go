@@ -392,6 +392,7 @@ func (g *graph) rowsOf(i int) tableRows {
 	position, child := g.nodes[i], g.child(i)
 	dims, parents := f.Table.Dims(), g.parents(child)
 	head := append(g.names(parents), prefixed(g.labels.OfVariable(child)+"=", g.values(child))...)
+	// The stride is the number of entries for one value of each variable up to the child.
 	return tableRows{scope: parents, length: dims[position], stride: decimal.Entries(dims[position+1:]), head: head}
 }
 

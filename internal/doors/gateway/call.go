@@ -310,7 +310,8 @@ func (c *call) writeBody(status int, b []byte) error {
 	c.status, c.hasBegun = status, true
 	sum := sha256.Sum256(b)
 	c.response.Header().Set(contentDigest, contentDigestOf(sum[:]))
-	_ = http.NewResponseController(c.response).SetWriteDeadline(time.Now().Add(c.gateway.limits.Transfer)) // fails only in tests, whose recorder has no deadline
+	// The only error is that of tests, whose recorder has no deadline.
+	_ = http.NewResponseController(c.response).SetWriteDeadline(time.Now().Add(c.gateway.limits.Transfer))
 	c.response.WriteHeader(status)
 	_, err := c.response.Write(b)
 	return err

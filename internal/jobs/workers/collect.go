@@ -77,7 +77,8 @@ func (c *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outc
 	// Look at what is stored if the count asks for it.
 	switch look {
 	case job.LookFull:
-		return hop.Done, c.lookAtJob(ctx, j, true)
+		const isFull = true
+		return hop.Done, c.lookAtJob(ctx, j, isFull)
 	case job.LookEarly:
 		c.lookAtJobAndLog(ctx, j)
 	}

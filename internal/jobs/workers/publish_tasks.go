@@ -176,7 +176,7 @@ func (w *Learn) publishTasks(
 	if err != nil {
 		return nil, err
 	}
-	w.taskRoom.TakePlaces(d.Subject.Lane, len(msgs))
+	w.taskRoom.TakePlaces(d.Subject.Lane, len(msgs)) // so many more messages will wait before contract-worker
 
 	isFirstStored, earlier, err := w.publishFirst(ctx, d, msgs[0], tasks[0])
 	if err == nil && earlier != nil {

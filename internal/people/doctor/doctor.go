@@ -82,7 +82,7 @@ func Examine(ctx context.Context, p Deployment) []Finding {
 	findings = append(findings, checkClock(ctx, p.Bus.Conn))
 	findings = append(findings, checkStreams(ctx, p.Bus.Conn)...)
 	findings = append(findings, checkLanes(ctx, p.Bus.Conn))
-	findings = append(findings, checkKeys(heardWorkers())...)
+	findings = append(findings, checkKeys(heardWorkers())...) // waits for the end of p.Listen
 	findings = append(findings, checkRegistered(ctx, p.Bus.Models)...)
 	return append(findings, checkRedis(ctx, p.Redis)...)
 }
