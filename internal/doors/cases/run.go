@@ -163,8 +163,8 @@ func (r *sweepRun) answerAll(ctx context.Context) error {
 	return err
 }
 
-// askBatches cuts the input into batches and asks each as a job, at most atOnce of them at a time. It sends them to
-// order.
+// askBatches cuts the input into batches and asks each as a job, at most atOnce of them at a time. It sends each batch to
+// r.order when its job begins, so that answerAll writes the batches in the order of the input.
 func (r *sweepRun) askBatches(ctx context.Context) error {
 	slots := make(chan struct{}, atOnce)
 	r.isResuming = r.journal != nil // an interrupted run may have left rows in the output file

@@ -137,7 +137,7 @@ func (k *kinds) noteAnnouncement(m *message.Serves) {
 		delete(k.announcements, m.Process)
 		return
 	}
-	if _, ok := k.announcements[m.Process]; !ok {
+	if _, ok := k.announcements[m.Process]; !ok { // a new process: forget those that have ended without a word
 		k.dropSilent()
 	}
 	k.announcements[m.Process] = announcement{m.Numeric, m.Cores, time.Now()}
