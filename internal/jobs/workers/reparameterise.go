@@ -120,8 +120,8 @@ func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcom
 }
 
 // decodeIdentified decodes the request in d.Data into m, checks that it belongs to d's subject, and writes its digest, its
-// tenant, its number of queries and its description into d. The tenant of a job with an owner is that owner, whom the subject names, whatever the request
-// states. The request has to be in its tenant's lane.
+// tenant, its number of queries and its description into d. The tenant of a job with an owner is that owner, whom the
+// subject names, whatever the request states. The request has to be in its tenant's lane.
 func decodeIdentified(d *hop.Message, m *wire.Request) error {
 	if err := d.Decode(m); err != nil {
 		return err
