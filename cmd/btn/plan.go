@@ -99,7 +99,7 @@ type planInput struct {
 // readInput reads the model and the queries, and makes the network until a time.
 func (c *planCmd) readInput(ctx context.Context, t *console.Terminal, until time.Time) (p planInput, err error) {
 	// model and queries
-	until = until.Add(c.lateness())
+	until = until.Add(c.lateness()) // a command that is not finished may end so late
 	p, err = runUntil(ctx, until, func(ctx context.Context) (p planInput, err error) {
 		if p.model, p.queries, err = c.load(ctx, t, natsFlag{serverFlags: serverFlags{c.NATS, c.AsNATS}}, c.question()); err == nil {
 			p.model, p.queries, err = questions.Intervene(p.model, p.queries)

@@ -232,7 +232,8 @@ func (r *requestFlags) load(
 		return nil, nil, err
 	}
 	r.tableBytes = tableMemory(r.Memory, m)
-	r.firstValueTime = time.Duration(policy.FirstSeconds * float64(len(m.Factors)) * float64(time.Second))
+	secondsOfSweep := policy.FirstSeconds * float64(len(m.Factors)) // of one sweep of belief propagation, which gives a first value
+	r.firstValueTime = time.Duration(secondsOfSweep * float64(time.Second))
 	l, err := m.Labels()
 	if err != nil {
 		return nil, nil, err
@@ -360,6 +361,7 @@ func (r *requestFlags) newMessage(job string, m *factorgraph.Model, queries []qu
 	message.Queries = slices.Clone(queries)
 	for i := range message.Queries {
 		q := &message.Queries[i]
+		// Ask which observations contradict each other, if any do.
 		q.Conflict = !r.NoConflict && !q.Evidence.IsEmpty() && len(q.Believe) == 0
 	}
 	return message, nil

@@ -114,9 +114,9 @@ func (o Options) withDefaults() Options {
 		o.Timeout = connect.RedisTimeout
 	}
 	if o.MaxValue <= 0 {
-		o.MaxValue = 4 << 20
+		o.MaxValue = 4 << 20 // bytes
 	}
-	o.Hot = cmp.Or(o.Hot, 64<<20)
+	o.Hot = cmp.Or(o.Hot, 64<<20) // bytes
 	if o.LockTTL <= 0 {
 		o.LockTTL = time.Second
 	}

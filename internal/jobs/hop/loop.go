@@ -242,7 +242,7 @@ func (l *Loop) callHandler(ctx context.Context, d *Message, intake *Intake) (out
 		}
 	}()
 
-	if !intake.HeadersOnly {
+	if !intake.HeadersOnly { // else the message came without its payload
 		if err = bus.RejectServerHeaders(d.Raw.Header); err != nil {
 			d.IsMalformed, d.Data = true, d.Raw.Data
 			return Done, err
