@@ -232,8 +232,8 @@ func (r *requestFlags) load(
 		return nil, nil, err
 	}
 	r.tableBytes = tableMemory(r.Memory, m)
-	secondsOfSweep := policy.FirstSeconds * float64(len(m.Factors)) // of one sweep of belief propagation, which gives a first value
-	r.firstValueTime = time.Duration(secondsOfSweep * float64(time.Second))
+	seconds := policy.FirstSeconds * float64(len(m.Factors)) // FirstSeconds is the time of a first estimate for each table
+	r.firstValueTime = time.Duration(seconds * float64(time.Second))
 	l, err := m.Labels()
 	if err != nil {
 		return nil, nil, err

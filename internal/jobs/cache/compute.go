@@ -22,7 +22,7 @@ func (c *Cache) GetOrCompute(
 		if isLeader { // this call computes for all
 			func() {
 				defer c.flights.finish(key, call) // also when compute panics
-				call.err = errLeaderLost // stays if compute panics
+				call.err = errLeaderLost          // stays if compute panics
 				call.value, hit, call.err = c.getOrComputeAlone(ctx, key, compute)
 			}()
 			return call.value, hit, call.err
