@@ -45,7 +45,7 @@ const lookTimeout = 5 * time.Second
 
 // open returns the cache in the Redis of the flags.
 func (r *redisFlag) open() (*cache.Cache, error) {
-	trust, err := r.Signing.Open("", nil)
+	trust, err := r.Signing.Open("", nil) // no seed, because nothing is signed here
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func readEntry(ctx context.Context, store *cache.Cache, key string) (stored cach
 	stored, value, blob, err := store.Show(ctx, key)
 	if err != nil {
 		code := fault.Infrastructure
-		isDamaged := stored.Key != "" && value == nil
+		isDamaged := stored.Key != "" && value == nil // the entry was found, but its contents were not taken
 		if errors.Is(err, cache.ErrNoEntry) || isDamaged {
 			code = fault.BadInput
 		}

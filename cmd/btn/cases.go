@@ -152,7 +152,8 @@ func (c *casesCmd) newSweep(model *factorgraph.Model, labels *factorgraph.Labels
 	if err := addSuppositions(labels, c.Do, c.Believe, &sweep.Suppositions); err != nil {
 		return nil, nil, err
 	}
-	return sweep, graph, checkQueries(model, []query.Query{sweep.Suppositions}, false)
+	const isOfFile = false // the suppositions are flags
+	return sweep, graph, checkQueries(model, []query.Query{sweep.Suppositions}, isOfFile)
 }
 
 // sweepProgress shows the progress of a sweep: a bar on a terminal, else a line every ten seconds.

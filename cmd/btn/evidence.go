@@ -104,7 +104,7 @@ func evidenceExample(l *factorgraph.Labels, name string) string {
 	}
 	text := ""
 	v, err := l.Variable(name)
-	if err != nil {
+	if err != nil { // no variable has the name: the example is about the first one
 		v = 0
 	} else if _, err := l.Value(v, ""); err != nil { // the error lists the values
 		_, values, _ := strings.Cut(err.Error(), ": ")
@@ -123,9 +123,9 @@ func isInline(name string) bool {
 	return err != nil
 }
 
-// addEvents appends, for each query, one with its evidence and the event. It is asked over the first one: the ratio of their values is
-// the probability of the event under the evidence. The event is a file, or is written as evidence itself. Errors name both files if
-// evidence and event contradict each other.
+// addEvents appends, for each query, another one with its evidence and the event. Over in the appended query names the given one: the
+// ratio of their Z is the probability of the event under the evidence. The event is in a file, or is written in the argument as evidence
+// is. Errors name both files if evidence and event contradict each other.
 func addEvents(open console.Opener, queries []query.Query, file string, l *factorgraph.Labels) ([]query.Query, error) {
 	event, err := loadEvidence(open, file, l)
 	if err != nil {

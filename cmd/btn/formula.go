@@ -32,7 +32,7 @@ func (p *printer) conflictText(c *query.Conflict) string {
 	}
 	literals := make([]string, len(c.Observations))
 	for k, o := range c.Observations {
-		if literals[k] = "the weights of " + p.names.Variable(o.Variable); o.Value != nil {
+		if literals[k] = "the weights of " + p.names.Variable(o.Variable); o.Value != nil { // no weights, but one value
 			literals[k] = p.observationText(factorgraph.Observation{Var: o.Variable, Value: *o.Value})
 		}
 	}

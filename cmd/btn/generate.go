@@ -123,7 +123,7 @@ func (c *friendsCmd) Run(t *console.Terminal) error {
 	o := generate.DefaultFriends(c.People)
 	o.Mean = c.Mean
 	o.Peers = c.Peers
-	m, err := o.Model()
+	m, err := o.Model() // the writer at the end returns the error
 
 	// the evidence first
 	if c.Evidence != "" && err == nil {

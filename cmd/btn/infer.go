@@ -118,9 +118,9 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 		results = stage.FailedResults(job, queryCount, err, "btn") // --json prints an object in any case
 	}
 
-	// print it, as prepare and the question have set c: both are known only now
+	// print it; prepare and the question have set these fields of c meanwhile
 	p.queries, p.labels, p.actions, p.showsUnasked = queries, c.labels, ask.actions, c.showsUnasked
-	if c.asksPrior {
+	if c.asksPrior { // the last query has no evidence: its result is not printed, but others are compared with it
 		p.prior, results = &results[len(results)-1], results[:len(results)-1]
 	}
 	p.names, p.isBayes, p.formula, p.verbose, p.model = c.names, c.isBayes, c.formula, c.Verbose, c.Model
@@ -185,7 +185,8 @@ func (c *answering) answer(
 	defer flush()
 	ctx, end := tracing.Root(ctx, provider, "infer")
 	defer func() { end(err) }()
-	ctx, remote, closeRemote, err := c.connect(ctx, t, logger, provider, c.Memory, pipeline.Streams{})
+	defaultRoom := pipeline.Streams{}
+	ctx, remote, closeRemote, err := c.connect(ctx, t, logger, provider, c.Memory, defaultRoom)
 	if err != nil {
 		return nil, nil, err
 	}

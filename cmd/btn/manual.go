@@ -48,7 +48,8 @@ func showConnect(t *console.Terminal) error {
 		return kong.DefaultHelpPrinter(o, ctx)
 	}), kong.Description("Flags for connections to NATS and Redis: where the servers are, and as whom a command connects. "+
 		"A command takes those of the servers that it speaks to."))
-	_, err := config.Parse(&flags, []string{"--help"}, t.Out, t.Err, func(int) {}, options...)
+	stay := func(int) {} // in place of the exit after --help
+	_, err := config.Parse(&flags, []string{"--help"}, t.Out, t.Err, stay, options...)
 	return err
 }
 

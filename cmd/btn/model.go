@@ -231,7 +231,7 @@ func fetchModel(ctx context.Context, remote *client.Client, digest string) (*fac
 	return readModel(g.Model, g.Text)
 }
 
-// readModel reads a model as it travels: native, or the text of a file.
+// readModel returns the model of a message: the native one or, if that is nil, the one in text, a model file.
 func readModel(native *wire.Model, text string) (*factorgraph.Model, error) {
 	if native == nil {
 		return formats.Read(strings.NewReader(text), "", "", uai.Limits{})

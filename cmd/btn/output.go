@@ -160,7 +160,8 @@ func (p *printer) writeSupposed(b *strings.Builder, q *query.Query) {
 		set = append(set, p.observationText(o))
 	}
 	for _, l := range q.Believe {
-		believed = append(believed, p.likelihoodText(l, -1))
+		const allDigits = -1
+		believed = append(believed, p.likelihoodText(l, allDigits))
 	}
 	if set != nil {
 		fmt.Fprintf(b, "%-12s%s\n", "do", strings.Join(set, ","))

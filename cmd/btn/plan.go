@@ -99,7 +99,7 @@ type planInput struct {
 // readInput reads the model and the queries, and makes the network until a time.
 func (c *planCmd) readInput(ctx context.Context, t *console.Terminal, until time.Time) (p planInput, err error) {
 	// model and queries
-	until = until.Add(c.lateness())
+	until = until.Add(c.lateness()) // a command that is not finished may end so late
 	p, err = runUntil(ctx, until, func(ctx context.Context) (p planInput, err error) {
 		if p.model, p.queries, err = c.load(ctx, t, natsFlag{serverFlags: serverFlags{c.NATS, c.AsNATS}}, c.question()); err == nil {
 			p.model, p.queries, err = questions.Intervene(p.model, p.queries)
@@ -160,7 +160,7 @@ func runUntil[T any](ctx context.Context, until time.Time, step func(context.Con
 }
 
 // assign plans a demand until a time. It returns errSlow if that takes longer. The search for a plan has three quarters of the time, and
-// the rest is for what follows it.
+// the rest is for what follows it. It remembers no plans.
 func (c *planCmd) assign(
 	ctx context.Context, until time.Time, net *btn.Network, d btn.Demand, s query.Settings,
 ) ([]btn.Assignment, error) {
@@ -173,7 +173,8 @@ func (c *planCmd) assign(
 	})
 }
 
-// forecast prices the exact way and the choice of the method. Parts without a price by until are marked so.
+// forecast finds the price of an exact answer and, if the settings lead to another method, the price of that method's answer. What has
+// no price by until is marked so.
 func (c *planCmd) forecast(ctx context.Context, p planInput, q query.Query, until time.Time) (*forecast, error) {
 	s := c.settings()
 	f := &forecast{
@@ -208,7 +209,7 @@ func (c *planCmd) forecast(ctx context.Context, p planInput, q query.Query, unti
 	return f, nil
 }
 
-// priceExact fills the cost of the exact way, whatever the method is.
+// priceExact sets in f what an exact answer costs, also if the settings have another method.
 func (c *planCmd) priceExact(
 	ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time,
 ) error {
@@ -242,7 +243,7 @@ func (c *planCmd) priceExact(
 		class = assignment.Plan.Estimates[0].Parts[0].Class()
 	}
 	if class != btn.ClassElimination && class != btn.ClassJunction {
-		plannedNet, plannedDemand := stage.PlannedNetwork(net, demand, &assignment, nil)
+		plannedNet, plannedDemand := stage.PlannedNetwork(net, demand, &assignment, nil) // nil: no results of others to use
 		f.Simplified, err = runUntil(ctx, until.Add(c.lateness()), func(ctx context.Context) (string, error) {
 			return describeSimplified(ctx, plannedNet, plannedDemand)
 		})
@@ -253,7 +254,8 @@ func (c *planCmd) priceExact(
 	return nil
 }
 
-// setExact sets what the exact way costs by an assignment, whose error may be over budget alone: then it has no price.
+// setExact sets what an exact answer costs by its assignment, a plan with its cost. If the assignment has an error, which is then that no
+// plan is within the budget, the exact answer has no price.
 func (f *forecast) setExact(assignment *btn.Assignment, settings query.Settings) {
 	switch {
 	case assignment.Error != nil:
@@ -276,7 +278,7 @@ func (f *forecast) setExact(assignment *btn.Assignment, settings query.Settings)
 	}
 }
 
-// priceChoice fills the method and the cost to which the settings lead, unless that is the exact way.
+// priceChoice sets in f the method to which the settings lead, and its cost. If they lead to the exact method, f has both already.
 func (c *planCmd) priceChoice(
 	ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time,
 ) error {

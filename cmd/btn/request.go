@@ -168,7 +168,7 @@ func (r *workFlags) remaining(since time.Time) (time.Duration, error) {
 	}
 	elapsed, used := time.Since(since), cputime.OfProcess()
 	remaining := r.jobEnd(elapsed, used) - elapsed
-	if r.Deadline == 0 {
+	if r.Deadline == 0 { // the deadline follows from a budget: the job has a least time, however long the reading took
 		remaining = max(remaining, r.leastTime(slowness(elapsed, used)))
 	}
 	if remaining <= 0 {
@@ -190,6 +190,7 @@ func (r *workFlags) jobEnd(elapsed, used time.Duration) time.Duration {
 	if r.Deadline != 0 {
 		return deadline
 	}
+	// A job with neither deadline nor budget does not come here.
 	extendedEnd := startsFor * (elapsed - usualStart)
 	if slow := slowness(elapsed, used); slow > busyRatio {
 		extendedEnd = max(extendedEnd, time.Duration(min(slow, mostBudgets)*float64(*r.Budget)))
@@ -231,7 +232,8 @@ func (r *requestFlags) load(
 		return nil, nil, err
 	}
 	r.tableBytes = tableMemory(r.Memory, m)
-	r.firstValueTime = time.Duration(policy.FirstSeconds * float64(len(m.Factors)) * float64(time.Second))
+	seconds := policy.FirstSeconds * float64(len(m.Factors)) // FirstSeconds is the time of a first estimate for each table
+	r.firstValueTime = time.Duration(seconds * float64(time.Second))
 	l, err := m.Labels()
 	if err != nil {
 		return nil, nil, err
@@ -359,6 +361,7 @@ func (r *requestFlags) newMessage(job string, m *factorgraph.Model, queries []qu
 	message.Queries = slices.Clone(queries)
 	for i := range message.Queries {
 		q := &message.Queries[i]
+		// Ask which observations contradict each other, if any do.
 		q.Conflict = !r.NoConflict && !q.Evidence.IsEmpty() && len(q.Believe) == 0
 	}
 	return message, nil

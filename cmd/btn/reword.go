@@ -39,7 +39,7 @@ var reasons = []struct {
 }
 
 // reword returns an error in the words of the command line: with a flag in place of the field of a message, and without
-// names of packages. Of a file of queries the field stays, with the position of the query.
+// names of packages. If the queries come from a file (hasFile), the field stays, with the position of the query.
 func reword(err error, hasFile bool) error {
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return errOperators
@@ -53,8 +53,8 @@ func reword(err error, hasFile bool) error {
 	return fieldError(position, field, reason, hasFile && digits != "")
 }
 
-// fieldError returns the error of a field of a query, with the flag in place of the field. Of a query of a file the
-// field stays.
+// fieldError returns the error of a field of a query, with the flag in place of the field. If the query comes from a file
+// (isOfFile), the field stays.
 func fieldError(position int, field, reason string, isOfFile bool) error {
 	if isOfFile {
 		return fmt.Errorf("--queries: query %d: %s: %s", position+1, field, reason)
@@ -78,7 +78,7 @@ func checkQueries(m *factorgraph.Model, queries []query.Query, hasFile bool) err
 		return err
 	}
 	position, field, reason := ofField.Field()
-	field, _, _ = strings.Cut(field, "[") // as evidence.h[1]
+	field, _, _ = strings.Cut(field, "[") // evidence.h of evidence.h[1]
 	withNames := query.Names{Variables: m.Names, States: m.States}.Text(reason.Error())
 	return fault.Wrap(fault.CodeOf(err), fieldError(position, field, withNames, hasFile))
 }

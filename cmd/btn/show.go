@@ -130,7 +130,8 @@ type graph struct {
 	listed     []int   // per variable, 1 + the last variable of which it was listed as a neighbour
 }
 
-// newGraph returns a model with the factors over each of its variables.
+// newGraph returns the graph of a model: for each variable the factors over it, and for a Bayesian network (isDirected) for
+// each factor the position of its child.
 func newGraph(m *factorgraph.Model, l *factorgraph.Labels) *graph {
 	g := &graph{model: m, labels: l, nodes: m.NetworkNodes(), factors: make([][]int, len(m.Domains)), listed: make([]int, len(m.Domains))}
 	g.isDirected = g.nodes != nil
@@ -237,8 +238,8 @@ type shownModel struct {
 	List      []shownVariable `json:"list"`
 }
 
-// summary returns the model as JSON with all of its variables. They have no neighbours if there would be more than
-// mostPairs.
+// summary returns the model as it is printed as JSON, with all of its variables. The neighbours of variables are left out
+// if there may be more than mostPairs of them. prices are the forecasts for ln Z and for all marginals.
 func (g *graph) summary(name string, prices []*forecast) shownModel {
 	s := shownModel{Model: name, Kind: g.kind(), Named: g.labels.Named(), shape: shapeOf(g.model), LnZ: prices[0], Marginals: prices[1]}
 	hasManyNeighbours := !g.isDirected && g.neighbourBound() > mostPairs
@@ -260,7 +261,7 @@ func (g *graph) kind() string {
 	return "factor graph"
 }
 
-// overview returns the model for people: its size, the price of questions, and its first variables.
+// overview returns the model for people: its size, the prices of ln Z and of all marginals, and its first variables.
 func (g *graph) overview(name string, prices []*forecast) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "model       %s, a %s\n%s", name, g.kind(), shapeOf(g.model))
@@ -333,7 +334,8 @@ func (g *graph) describe(v int) string {
 	return trimLines(b.String())
 }
 
-// writeTable writes a factor: a table with a line for each row, or the size alone of a large table or of another form.
+// writeTable writes factor i. If it is a table of at most mostEntries entries, it writes a line for each row, and otherwise the form and
+// the number of entries alone.
 func (g *graph) writeTable(b *strings.Builder, i int) {
 	f := g.model.Factors[i]
 	dims := f.Table.Dims()
@@ -380,17 +382,18 @@ type tableRows struct {
 	head   []string // names of the columns: of the variables and of the entries
 }
 
-// rowsOf returns the rows of factor i. Conditional probabilities have a row for each assignment of the parents, other tables one for each
-// entry.
+// rowsOf says how the table of factor i is written in rows. Conditional probabilities have a row for each assignment of the parents, with
+// an entry for each value of the child, stride numbers apart. Other tables have a row for each entry.
 func (g *graph) rowsOf(i int) tableRows {
 	f := g.model.Factors[i]
 	if !g.isDirected {
-		return tableRows{f.Scope, 1, 1, append(g.names(f.Scope), "weight")}
+		return tableRows{scope: f.Scope, length: 1, stride: 1, head: append(g.names(f.Scope), "weight")}
 	}
 	position, child := g.nodes[i], g.child(i)
 	dims, parents := f.Table.Dims(), g.parents(child)
 	head := append(g.names(parents), prefixed(g.labels.OfVariable(child)+"=", g.values(child))...)
-	return tableRows{parents, dims[position], decimal.Entries(dims[position+1:]), head}
+	// The stride is the number of entries for one value of each variable up to the child.
+	return tableRows{scope: parents, length: dims[position], stride: decimal.Entries(dims[position+1:]), head: head}
 }
 
 // firstEntry returns the index of the first entry of a row. stride rows lie within each other: their first entries are next to each other,
@@ -409,7 +412,8 @@ func prefixed(prefix string, names []string) []string {
 	return list
 }
 
-// joinNames joins names for a line. If they are too long, it returns their number.
+// joinNames joins names for a line, after it has made each of them printable in place. If they are too long together, it returns how many
+// things there are.
 func joinNames(names []string, thing string) string {
 	for i := range names {
 		names[i] = printable(names[i])

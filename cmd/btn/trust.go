@@ -51,8 +51,8 @@ func (p *printer) writeMachinery(line func(name, format string, args ...any), r 
 
 // describeMethod names the method of a result, and the cost of its plan.
 func describeMethod(r *query.Result) string {
-	isSearch := r.Plan != nil && r.LogZ == nil && (r.MPE != nil && r.MPE.LnBound != nil || r.Map != nil)
-	isClosedForm := r.Exact && (r.Plan == nil || r.Plan.Bytes == 0 && r.Plan.Width == 0)
+	isSearch := r.Plan != nil && r.LogZ == nil && (r.MPE != nil && r.MPE.LnBound != nil || r.Map != nil) // a best assignment, without Z
+	isClosedForm := r.Exact && (r.Plan == nil || r.Plan.Bytes == 0 && r.Plan.Width == 0)                 // no table was contracted
 	switch {
 	case r.Plan != nil && r.Plan.Edges > 0:
 		return fmt.Sprintf("%s: circuit, %.0f edges, %s", r.Method, r.Plan.Edges, config.FormatBytes(r.Plan.Bytes))

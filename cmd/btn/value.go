@@ -66,7 +66,8 @@ func (p *printer) observationsText(e factorgraph.Evidence, limit int) string {
 		terms = append(terms, p.observationText(o))
 	}
 	for _, l := range e.Soft {
-		terms = append(terms, p.likelihoodText(l, 4))
+		const digits = 4
+		terms = append(terms, p.likelihoodText(l, digits))
 	}
 	if n := len(terms) - limit; n > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(terms[:limit], ", "), n)
@@ -84,8 +85,8 @@ func (p *printer) likelihoodText(l factorgraph.Likelihood, digits int) string {
 	return p.variableName(l.Var) + "=" + strings.Join(weights, "/")
 }
 
-// writeValue writes the probability of an event, if there is one, then P(evidence) or Z. It reports whether it has said
-// why Z is 0.
+// writeValue writes the probability of an event, if one was asked for beside the evidence, then P(evidence) or Z. It
+// reports whether it has said why Z is 0.
 func (p *printer) writeValue(b *strings.Builder, line func(name, format string, args ...any), r *query.Result) (saysWhyZero bool) {
 	if event := p.eventOf(r); event != nil && p.isToldWithEvidence(event) {
 		b.WriteString(p.eventText(event) + "\n")

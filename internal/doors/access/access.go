@@ -74,7 +74,7 @@ func Roles() []Role {
 		// The aggregator moves models, partials and first answers of jobs that take long to the end of their streams.
 		{Name: query.StageAggregate, Publish: prefixed("answer.>", "model.>", "partial.>", "first.>")},
 	}
-	for i := range roles[1:] {
+	for i := range roles[1:] { // all but the operator are stages
 		roles[i+1].addStagePermissions()
 	}
 	return append(roles, clientRole())
@@ -117,16 +117,16 @@ var removes = map[string][]string{
 	},
 }
 
-// addStagePermissions adds what every stage needs. It looks at streams and consumers, takes its own messages, reads
-// stored bytes, and writes blobs, dead letters, and messages that start or end a job. Its progress, and the message
-// that it is there, are for all subscribers.
+// addStagePermissions adds to a stage's role what every stage needs. A stage looks at streams and consumers, takes its own
+// messages, reads stored bytes, and writes blobs, dead letters, and messages that start or end a job. Its progress, and
+// the message that it is there, are for all subscribers.
 func (r *Role) addStagePermissions() {
 	r.Announces = append(r.Announces, prefixed(progress, "here")...)
 	r.Publish = append(r.Publish, prefixed("blob.>", "dlq."+r.Name+".>", "redrive.>", "end.>")...)
 	r.Publish = append(r.Publish, lookRequests()...)
 	r.Publish = append(r.Publish, apiRequests("DIRECT.GET.>", "STREAM.MSG.GET.*")...)
 	r.Publish = append(r.Publish, apiRequests("STREAM.MSG.DELETE."+bus.StreamBlob)...)
-	for _, stream := range removes[r.Name] {
+	for _, stream := range removes[r.Name] { // the streams in which the stage may delete messages
 		r.Publish = append(r.Publish, apiRequests("STREAM.MSG.DELETE."+stream)...)
 	}
 

@@ -204,7 +204,9 @@ func (i Import) responseOption() string {
 	return ""
 }
 
-// userText returns a user, of which public is the public key, with its permissions in the syntax of the configuration.
+// userText returns a user in the syntax of the server's configuration: its public key, and the subjects that it may publish on and
+// subscribe to by its role. It publishes also what a worker stores for it (StoredFor), and subscribes also to the requests that it answers
+// (Answers). What it announces (Announces), it publishes, and hears from others.
 func (r Role) userText(public string) string {
 	list := func(subjects []string) string {
 		var out strings.Builder

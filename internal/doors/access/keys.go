@@ -178,7 +178,7 @@ func (w *writer) writeUser(name string, s Settings) []string {
 	s.NKey = filepath.Join(w.target, name+seedSuffix)
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		w.err = cmp.Or(w.err, fault.Wrap(fault.Internal, err))
+		w.err = cmp.Or(w.err, fault.Wrap(fault.Internal, err)) // the first error stays
 		return nil
 	}
 	w.replace(name+".json", append(text, '\n'), 0o644)

@@ -106,9 +106,9 @@ func (d dialect) newReader(r io.Reader) *csv.Reader {
 	}
 	reader := csv.NewReader(&blankLines{input: bufio.NewReader(r), tabSeparates: d.separator == '\t'})
 	reader.Comma = d.separator
-	reader.FieldsPerRecord = -1
+	reader.FieldsPerRecord = -1                   // rows may differ in their numbers of cells
 	reader.TrimLeadingSpace = d.separator != '\t' // an empty cell is a blank there
-	if d.hasComments {
+	if d.hasComments {                            // commentMarker has put commentMark in place of // at the beginning of a line
 		reader.Comment = commentMark
 	}
 	return reader

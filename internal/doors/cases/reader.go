@@ -153,13 +153,13 @@ func (c *Columns) checkNames(header []string) error {
 // columnOf has the columns of variables so far.
 func (r *Reader) assignOther(c int, columns Columns, columnOf map[int]int) error {
 	name := r.header[c]
-	isWeight := name == numCases && columns.Weight == "" && r.weightColumn < 0
+	isWeight := name == numCases && columns.Weight == "" && r.weightColumn < 0 // the first of this name, if no weight was named
 	v, err := 0, error(nil)
 	if name != "" {
 		v, err = r.labels.Variable(name)
 	}
 	isVariable := name != "" && err == nil
-	switch first, isTwice := columnOf[v]; {
+	switch first, isTwice := columnOf[v]; { // isTwice means nothing unless the name is a variable's, and is tested last
 	case name == "" || !isVariable && (isWeight || isAdded(name)):
 		r.idColumns = append(r.idColumns, c)
 		if isWeight {

@@ -163,11 +163,11 @@ func (r *sweepRun) answerAll(ctx context.Context) error {
 	return err
 }
 
-// askBatches cuts the input into batches and asks each as a job, at most atOnce of them at a time. It sends them to
-// order.
+// askBatches cuts the input into batches and asks each as a job, at most atOnce of them at a time. It sends each batch to
+// r.order when its job begins, so that answerAll writes the batches in the order of the input.
 func (r *sweepRun) askBatches(ctx context.Context) error {
 	slots := make(chan struct{}, atOnce)
-	r.isResuming = r.journal != nil
+	r.isResuming = r.journal != nil // an interrupted run may have left rows in the output file
 	for n := 0; ; n++ {
 		b, isEnd, err := r.nextBatch(ctx)
 		if err != nil {
@@ -208,7 +208,7 @@ func (r *sweepRun) nextBatch(ctx context.Context) (b *batch, isEnd bool, err err
 		if err != nil {
 			return nil, false, err
 		}
-		if r.isResuming {
+		if r.isResuming { // until the first case whose row the output does not have yet
 			if r.isResuming, err = r.journal.skipCase(r.table, &c); err != nil {
 				return nil, false, err
 			}
@@ -232,7 +232,7 @@ func (r *sweepRun) countResumed(n int64) {
 
 // addCase appends a case, and its query unless the case has an error.
 func (b *batch) addCase(c Case, s *Sweep) {
-	queryIndex := -1
+	queryIndex := -1 // for a case with an error of its own
 	if c.Err == nil {
 		c.Err = s.checkBeliefs(&c)
 	}
@@ -264,7 +264,7 @@ func (s *Sweep) queryFor(e factorgraph.Evidence) query.Query {
 		slices.SortFunc(q.Believe, func(a, b factorgraph.Likelihood) int { return a.Var - b.Var })
 		q.Evidence.Soft = nil
 	}
-	q.Conflict = len(q.Believe) == 0
+	q.Conflict = len(q.Believe) == 0 // ask which observations contradict each other, if any do
 	return q
 }
 

@@ -34,7 +34,7 @@ func withHint(err error) error {
 	for _, flags := range node.AllFlags(false) {
 		for _, flag := range flags {
 			n := commonPrefixLength(flag.Name, misspelt)
-			if n > length && (n >= leastCommon || n == len(flag.Name)) {
+			if n > length && (n >= leastCommon || n == len(flag.Name)) { // enough letters, or all of a short name
 				best, length = flag.Name, n
 			}
 		}

@@ -133,8 +133,9 @@ func (g *Gateway) guarded(r route) http.Handler {
 	})
 }
 
-// takePlace takes a place among the requests under way, or among the streams. The function that it returns gives the
-// place back. It reads the body first, so that a slow sender holds no place.
+// takePlace takes one of the places for requests under way, or for streams of events, of which there is a limited number.
+// giveBack gives the place back. Before that takePlace counts the request against the rate of its key, and reads the
+// body, so that a slow sender holds no place.
 func (c *call) takePlace(r route) (giveBack func(), err error) {
 	caller := c.callerName()
 	if hasKey := c.caller.sum != (Key{}).sum; hasKey {
@@ -157,8 +158,8 @@ func (c *call) takePlace(r route) (giveBack func(), err error) {
 	return func() { room.Release(caller, 1) }, nil
 }
 
-// takeShare takes n of what a room has for all callers. It returns a refusal if the room is full, or if the caller has
-// its share already. what names the things in the refusal.
+// takeShare takes n of a room, a quantity that all callers share, such as places or bytes. It returns a refusal if less
+// than n is free, or if the caller would hold more than its share. what names the things in the refusal.
 func (c *call) takeShare(room *shares.Room, n int64, what string) error {
 	isFull, hasShare := room.Take(c.callerName(), n)
 	switch {
@@ -250,7 +251,8 @@ func (c *call) client() (*client.Client, error) {
 // largeResponse is the size in bytes from which a response counts among Limits.Bodies.
 const largeResponse = 1 << 20
 
-// recordCall writes a change into the audit log, and a question into the log.
+// recordCall records a request after its response: a change (a route with Act) in the audit log, and a question, with the
+// job that writeJSON has noted, in the log.
 func (c *call) recordCall(r route, took time.Duration) {
 	if r.Act != "" {
 		c.gateway.config.Audit.Note(c.identity(), r.Act, cmp.Or(c.changed, c.request.PathValue("model"), c.request.PathValue("job")), c.failure)
@@ -282,7 +284,7 @@ func (c *call) identity() string {
 	return name + ", from " + c.request.RemoteAddr
 }
 
-// writeJSON answers with a value as JSON.
+// writeJSON answers with a value as JSON. If the value is about a job, it notes that for recordCall.
 func (c *call) writeJSON(status int, v any) error {
 	switch v := v.(type) {
 	case Answer:
@@ -303,12 +305,13 @@ func (c *call) writeJSON(status int, v any) error {
 	return c.writeBody(status, append(b, '\n'))
 }
 
-// writeBody answers with a body, which the client has to take in time.
+// writeBody answers with a status and a body, which the client has to take within Limits.Transfer.
 func (c *call) writeBody(status int, b []byte) error {
 	c.status, c.hasBegun = status, true
 	sum := sha256.Sum256(b)
 	c.response.Header().Set(contentDigest, contentDigestOf(sum[:]))
-	_ = http.NewResponseController(c.response).SetWriteDeadline(time.Now().Add(c.gateway.limits.Transfer)) // the recorder of tests has none
+	// The only error is that of tests, whose recorder has no deadline.
+	_ = http.NewResponseController(c.response).SetWriteDeadline(time.Now().Add(c.gateway.limits.Transfer))
 	c.response.WriteHeader(status)
 	_, err := c.response.Write(b)
 	return err

@@ -136,7 +136,7 @@ func (c *call) runSweep(ctx context.Context, sweep *cases.Sweep, rows *cases.Rea
 		return result, err
 	}
 	text := heldText{call: c}
-	counts, err := sweep.Run(ctx, client, rows, &text, nil)
+	counts, err := sweep.Run(ctx, client, rows, &text, nil) // nil: no file in which an earlier run may have left rows
 	if err != nil {
 		return result, err
 	}

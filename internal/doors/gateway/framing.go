@@ -63,8 +63,9 @@ func withHead(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, headKey{}, c)
 }
 
-// forgetHead drops the first bytes of a request that was answered when its connection becomes idle. If head begins with the next request
-// already (isAhead), it stays. forgetHead is for http.Server.ConnState.
+// forgetHead is called by http.Server.ConnState when the state of a connection changes. When the connection becomes idle, its request was
+// answered, and forgetHead drops the first bytes that were kept of it. If the kept bytes are already those of the next request (isAhead),
+// they stay.
 func forgetHead(c net.Conn, state http.ConnState) {
 	if conn, ok := c.(*headConn); ok && state == http.StateIdle {
 		conn.mu.Lock()
@@ -77,10 +78,11 @@ func forgetHead(c net.Conn, state http.ConnState) {
 }
 
 // checkFraming refuses a request with both Content-Length and Transfer-Encoding, which a proxy and the gateway may read
-// differently. It also refuses one with Transfer-Encoding whose head was not kept as it came with the end of the
-// request before. Over TLS, which no proxy reads on its way, it checks nothing.
+// differently. net/http drops one of the two headers, so the first bytes of the request, as the connection kept them,
+// are looked at. They are missing if they came in one piece with the end of the request before: a request with
+// Transfer-Encoding is then refused as well. Over TLS, which no proxy reads on its way, nothing is checked.
 func (c *call) checkFraming() error {
-	conn, isPlain := c.request.Context().Value(headKey{}).(*headConn)
+	conn, isPlain := c.request.Context().Value(headKey{}).(*headConn) // without TLS
 	if !isPlain || len(c.request.TransferEncoding) == 0 {
 		return nil
 	}

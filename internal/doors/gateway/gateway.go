@@ -131,7 +131,7 @@ func New(config Config) (*Gateway, error) {
 		glances: memo.LRU[string, *Glance]{Entries: mostGlances}, kinds: memo.LRU[string, Kind]{Entries: mostGlances},
 	}
 
-	// what it listens to
+	// what it listens to: the state of the connection, the progress of jobs (board), and the workers that are there (roll)
 	g.line.watch(config.Connect.NC)
 	g.metrics = newMetrics(config.Metrics, g)
 	g.board.nc, g.board.subject = config.Connect.NC, message.Filter(message.KindProgress)

@@ -59,7 +59,7 @@ const (
 	glancedBytes  = 8 << 20 // of a registered model that is read, as much as a message has at most
 )
 
-// addGlances adds glances to the lines of a page.
+// addGlances adds to each line of a page of jobs the glance of its job, a summary of the request and the answer.
 func (c *call) addGlances(lines []JobLine) error {
 	g, ctx := errgroup.WithContext(c.request.Context())
 	g.SetLimit(glancesAtOnce)
@@ -134,7 +134,8 @@ func (c *call) registeredKind(owner, digest string) (k Kind, err error) {
 	return c.gateway.kinds.Add(key, k, 1), nil
 }
 
-// glanceOf returns the glance of a job, from memory if its messages are the same.
+// glanceOf returns the glance of a job, the summary that lists of jobs show: from memory if the job's model and answer are
+// still the messages that they were.
 func (g *Gateway) glanceOf(ctx context.Context, l *JobLine) (*Glance, error) {
 	key := fmt.Sprintf("%s %d %d %d %d", l.Job, l.model, l.Submitted, l.answer, l.Answered)
 	if glance, ok := g.glances.Get(key); ok {
@@ -173,7 +174,7 @@ func (g *Gateway) readWhole(ctx context.Context, stream, subject string, target 
 	return wire.Decode(m.Data, target) == nil, nil
 }
 
-// addRequest adds what the request says.
+// addRequest adds what a job's request says to the summary of the job.
 func (glance *Glance) addRequest(r *wire.Request) {
 	glance.Queries, glance.Method = len(r.Queries), r.Settings.WithDefaults().Method
 	glance.Question = message.AboutOf(r).Question

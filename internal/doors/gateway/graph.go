@@ -80,7 +80,7 @@ func graphOf(m *factorgraph.Model) (Graph, error) {
 			g.Variables[i].Display = m.Aliases[i]
 		}
 		if m.Layout != nil {
-			g.Variables[i].Place = m.Layout[2*i : 2*i+2]
+			g.Variables[i].Place = m.Layout[2*i : 2*i+2] // x and y
 		}
 	}
 	for i, f := range m.Factors {

@@ -221,7 +221,7 @@ func (x *index) readMessages(
 	for m := range batch.Messages() {
 		subject, err := message.ParseSubject(m.Subject())
 		if err != nil {
-			continue // an id that no request can name
+			continue // its job's id is one that no request can name
 		}
 		meta, err := m.Metadata()
 		if err != nil {
@@ -252,7 +252,8 @@ func (x *index) addModel(m jetstream.Msg, subject message.Subject, sequence uint
 	l.describe(m.Headers())
 }
 
-// addAnswer notes the answer to a job, unless it is damaged or forged.
+// addAnswer notes in the line of a job the sequence, the time and the status of its answer, unless that is damaged or
+// forged.
 func (x *index) addAnswer(m jetstream.Msg, subject message.Subject, sequence uint64, storedAt int64) {
 	if bus.RejectServerHeaders(m.Headers()) != nil || !x.signer.IsGenuine(m.Subject(), m.Headers(), m.Data()) {
 		return
@@ -390,7 +391,8 @@ func isLook(job string) bool {
 	return strings.HasPrefix(job[strings.IndexByte(job, '.')+1:], lookPrefix)
 }
 
-// parseCursor returns the last line of the page before, from the text of Jobs.Next; nil for "".
+// parseCursor reads a text of Jobs.Next: the time at which the last job of the page before was first seen, and its id. It
+// returns a line with these two, for comparisons, or nil for "".
 func parseCursor(text string) (*JobLine, error) {
 	if text == "" {
 		return nil, nil

@@ -171,7 +171,7 @@ func (c *call) readJob(ctx context.Context) (*wire.Request, inferOptions, error)
 		if question.Tenant != "" && question.Tenant != c.caller.Tenant {
 			return nil, inferOptions{}, refuse(http.StatusForbidden, fault.BadInput, "the key is not that of tenant %.80q", question.Tenant)
 		}
-		request.Tenant = ""
+		request.Tenant = "" // the job's id has it in front
 	}
 
 	// model and queries

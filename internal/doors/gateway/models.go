@@ -20,7 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// takeModel finds the model of a request, puts it into the job, as it travels, and returns the names of its variables.
+// takeModel finds the model of a request, puts it or its digest into the job, and returns the names of its variables.
 // Exactly one of model, text and model_name has to be given.
 func (c *call) takeModel(ctx context.Context, in *Infer, job *wire.Request) (*factorgraph.Labels, error) {
 	givenCount := 0
@@ -191,8 +191,8 @@ func (c *call) fetchModel(ctx context.Context, owner, digest string) (*factorgra
 	return decodeModel(g.Model, g.Text)
 }
 
-// ownerOf returns the owner of a model, which is the caller's tenant. A caller without a tenant finds the models of
-// everybody.
+// ownerOf returns the owner under whom a model's digest is looked up. That is the caller's tenant. For a caller without a
+// tenant it is the owner of the first registered model with the digest, "" if there is none.
 func (c *call) ownerOf(ctx context.Context, digest string) (string, error) {
 	if c.caller.Tenant != "" {
 		return c.caller.Tenant, nil
@@ -206,7 +206,7 @@ func (c *call) ownerOf(ctx context.Context, digest string) (string, error) {
 	return "", err
 }
 
-// decodeModel returns a model as it travelled: native, or, if that is nil, as the text of a file.
+// decodeModel returns the model of a message: the native one or, if that is nil, the one in text, a model file.
 func decodeModel(native *wire.Model, text string) (*factorgraph.Model, error) {
 	if native == nil {
 		return parseModel([]byte(text), "", 0)

@@ -42,6 +42,7 @@ func queriesOf(queries []Query, isListed bool, labels *factorgraph.Labels) (forW
 			if source.Evidence != nil || source.Event != nil {
 				return nil, badRequest("%sevid: it excludes evidence and event", place(i))
 			}
+			// Without an event, one query was made of it.
 			if sent[0].Evidence, err = uai.ReadEvidence(strings.NewReader(source.Evid), labels.Domains()); err != nil {
 				return nil, badRequest("%sevid: %w", place(i), err)
 			}

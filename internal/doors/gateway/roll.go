@@ -59,7 +59,8 @@ func (r *workerRoll) stop() {
 	}
 }
 
-// add adds a worker's message, or forgets the worker if the message says that it goes. Beyond mostWorkers workers it adds no new one.
+// add notes a worker's message, or forgets the worker if the message says that it goes. If mostWorkers workers are known, it notes no new
+// one. Of each worker it keeps the messages of the last minute, from which its rate follows.
 func (r *workerRoll) add(latest message.Here, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +98,7 @@ func (r *workerRoll) dropSilent(now time.Time) {
 	}
 }
 
-// crews returns the workers that are there, by stage.
+// crews returns, by stage, the number of workers that are there, their versions, and how many messages a second they finish.
 func (r *workerRoll) crews(now time.Time) map[string]crew {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -147,8 +147,8 @@ func (c *call) resultsSoFar(ctx context.Context, id string, partials []*partial)
 	return slices.DeleteFunc(results, func(r query.Result) bool { return r.Status != query.StatusOK })
 }
 
-// spansOf returns the timeline of a job: the work of the stages, from its answer or, before there is one, from its partials, and as far as
-// model is known, when their messages were stored.
+// spansOf returns the timeline of a job. The work of the stages is stated in its answer or, before there is one, in its partials, the
+// results of its tasks. If model, its stored message, is known, the spans also say when the messages between the stages were stored.
 func spansOf(job *Job, partials []*partial, model *jetstream.RawStreamMsg) []Span {
 	timings := map[string]float64{} // milliseconds of work, by stage
 	if len(job.Results) > 0 {

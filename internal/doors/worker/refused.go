@@ -32,8 +32,8 @@ var refusedSubject = regexp.MustCompile(`Permissions Violation for (Publish|Subs
 // usualAPI is the prefix of JetStream's subjects in roles.
 const usualAPI = "$JS.API."
 
-// watch makes r hear the errors of a connection, whose subjects of JetStream begin with api. The handler that is set already is called as
-// well.
+// watch makes r hear the errors of a connection, whose subjects of JetStream begin with api. When the connection was lost and is there
+// again, the worker counts as ready until the next refusal. Handlers that are set already are called as well.
 func (r *refusals) watch(nc *nats.Conn, api string) {
 	r.inbox = cmp.Or(nc.Opts.InboxPrefix, strings.TrimSuffix(nats.InboxPrefix, ".")) + "."
 	r.api = cmp.Or(strings.TrimSuffix(api, "."), strings.TrimSuffix(usualAPI, ".")) + "."

@@ -133,7 +133,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	line := commandLine{stage, description, args}
 	var f flags
 	start, isAnswered, err := line.parse(&f, stdout, stderr)
-	if isAnswered {
+	if isAnswered { // a flag like --help, by the parser
 		return config.ExitOK
 	}
 	if err != nil {
@@ -175,7 +175,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	serviceConfig := r.serviceConfig(&f, logger)
 	serviceConfig.Metrics = metrics
 	serviceConfig.Settings.Options.Hung = func(e *hop.HungError) { end(e) } // endCode finds e as the cause of ctx
-	err = service.Run(ctx, configure(serviceConfig), stage)
+	err = service.Run(ctx, configure(serviceConfig), stage)                 // configure changes nothing but in tests
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		err = refusals.noStreamsError()
 	}

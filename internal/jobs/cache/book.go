@@ -21,7 +21,8 @@ if begin - now <= most then
 end
 return string.format("%.0f", begin)`
 
-// Book books work of a tenant in Redis, for all processes that share it, and returns when the work may begin. ok is
+// Book books work of a tenant in Redis, for all processes that share it, and returns when the work may begin: at once, or
+// later if the tenant has spent its rate. Redis keeps for each tenant the time until which the rate is spent. ok is
 // false if Redis cannot be reached.
 func (c *Cache) Book(ctx context.Context, tenant string, b admission.Booking) (begin time.Time, ok bool) {
 	name := Prefix + "spent:" + digest.HexOf([]byte(tenant))

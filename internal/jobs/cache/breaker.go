@@ -22,7 +22,8 @@ type breaker struct {
 	isTrying    bool          // the one call after the pause is under way
 }
 
-// allow reports whether a call may be made. A call that may be made has to end in succeed, fail or abandon.
+// allow reports whether a call to Redis may be made: not during the pause after a failed call, and after the pause only
+// one at a time, until one succeeds. A call that may be made has to end in succeed, fail or abandon.
 func (b *breaker) allow() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

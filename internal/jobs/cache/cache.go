@@ -114,9 +114,9 @@ func (o Options) withDefaults() Options {
 		o.Timeout = connect.RedisTimeout
 	}
 	if o.MaxValue <= 0 {
-		o.MaxValue = 4 << 20
+		o.MaxValue = 4 << 20 // bytes
 	}
-	o.Hot = cmp.Or(o.Hot, 64<<20)
+	o.Hot = cmp.Or(o.Hot, 64<<20) // bytes
 	if o.LockTTL <= 0 {
 		o.LockTTL = time.Second
 	}
@@ -286,7 +286,8 @@ func (c *Cache) putRedis(ctx context.Context, key string, value []byte) (earlier
 }
 
 // makeEntry returns the entry for a value, or the entry with the digest of a value that is too large for Redis, after
-// it has put that value into the overflow store. ok is false if that cannot take the value, or there is none.
+// it has put that value into the overflow store. ok is false if the overflow store does not take the value, or there is
+// no overflow store.
 func (c *Cache) makeEntry(ctx context.Context, key string, value []byte) (entry []byte, ok bool) {
 	switch {
 	case len(value) <= c.options.MaxValue:

@@ -22,7 +22,7 @@ func (c *Cache) GetOrCompute(
 		if isLeader { // this call computes for all
 			func() {
 				defer c.flights.finish(key, call) // also when compute panics
-				call.err = errLeaderLost
+				call.err = errLeaderLost          // stays if compute panics
 				call.value, hit, call.err = c.getOrComputeAlone(ctx, key, compute)
 			}()
 			return call.value, hit, call.err
@@ -47,7 +47,8 @@ func (c *Cache) GetOrCompute(
 	}
 }
 
-// getOrComputeAlone is GetOrCompute for the one call in this process that computes for a key.
+// getOrComputeAlone is GetOrCompute for the one call in this process that computes for a key. The second result is true
+// if it did not compute.
 func (c *Cache) getOrComputeAlone(ctx context.Context, key string, compute func(context.Context) ([]byte, error)) ([]byte, bool, error) {
 	if value, ok := c.Get(ctx, key); ok {
 		return value, true, nil
@@ -99,7 +100,7 @@ func (c *Cache) waitForLock(ctx context.Context, key string) (unlock func()) {
 				c.deleteLock(ctx, name, token)
 			}
 		}
-		if hasValue || c.options.LockWait < 0 || time.Now().After(deadline) {
+		if hasValue || c.options.LockWait < 0 || time.Now().After(deadline) { // below 0: do not wait at all
 			return noUnlock
 		}
 		select {

@@ -64,7 +64,9 @@ const (
 // errEntry means that an entry differs from the one that Put stored under its key.
 var errEntry = errors.New("cache: entry does not match its key and checksum")
 
-// sealEntry returns the entry with a payload for a key, in the layout above. The first secret makes its HMAC.
+// sealEntry returns the entry with a payload for a key. Its header has the magic number (bytes 0–3), the version of the
+// layout, the place of the value, the length of the payload (bytes 8–15), and from byte 16 on an HMAC with the first
+// secret of bytes 4–15, the key and the payload. The payload follows.
 func sealEntry(secrets [][]byte, key string, where valuePlace, payload []byte) []byte {
 	var secret []byte
 	if len(secrets) > 0 {
@@ -78,7 +80,8 @@ func sealEntry(secrets [][]byte, key string, where valuePlace, payload []byte) [
 	return append(entry, payload...)
 }
 
-// unsealEntry returns an entry's payload if every bit is as sealEntry wrote it, for this key and one of the secrets.
+// unsealEntry returns the place of an entry's value and the entry's payload, if every bit is as sealEntry wrote it for this
+// key with one of the secrets. Without secrets the empty one is tried.
 func unsealEntry(secrets [][]byte, key string, entry []byte) (valuePlace, []byte, error) {
 	// The magic number, the layout, the length and the place have to be right.
 	if len(entry) < headerSize || !bytes.HasPrefix(entry, []byte(magic)) || entry[4] != layoutVersion {

@@ -106,7 +106,7 @@ func (c *Cache) describe(ctx context.Context, keys []string) ([]Entry, error) {
 		if size.Err != nil || size.Int() == 0 {
 			continue
 		}
-		e := Entry{Key: k, Kind: KindOf(k), Bytes: size.Int(), TTL: time.Duration(ttl.Int()) * time.Millisecond, Idle: -1}
+		e := Entry{Key: k, Kind: KindOf(k), Bytes: size.Int(), TTL: time.Duration(ttl.Int()) * time.Millisecond, Idle: -1} // −1: not known
 		if idle.Err == nil && idle.Value != nil {
 			e.Idle = time.Duration(idle.Int()) * time.Second
 		}

@@ -166,7 +166,7 @@ func circuitOf(ctx context.Context, p *btn.Plan) *Circuit {
 // Describe decodes the value under key and describes it for people. The description of an unknown kind is empty.
 func Describe(ctx context.Context, key string, value []byte) (*Value, error) {
 	switch cache.KindOf(key) {
-	case "decomposition":
+	case "decomposition": // a plan
 		d, err := message.DecodePlan(value)
 		if err != nil {
 			return nil, err

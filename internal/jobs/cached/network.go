@@ -23,7 +23,7 @@ type Network struct {
 
 // NetworkKey returns the key of a registered model's network, of an owner or, if owner is "", of everybody. It has the
 // model's digest and a hash of what else determines the network: the settings, the arithmetic, and whether a query is
-// parametric.
+// parametric, which takes every factor of the model as a core of its own.
 func NetworkKey(owner string, m *wire.Request) (string, error) {
 	settings, err := (&wire.Request{Settings: m.Settings}).Digest()
 	if err != nil {
@@ -46,7 +46,8 @@ func (p Network) Encode() []byte {
 	return append(b, p.Names...)
 }
 
-// DecodeNetwork decodes what Encode wrote. It returns false for any other bytes.
+// DecodeNetwork decodes what Encode wrote: the digest of the network's blob, the number of variables, the number of values
+// of each, and the names as the remaining bytes. It returns false for any other bytes.
 func DecodeNetwork(b []byte) (Network, bool) {
 	n := len(wire.Digest(nil))
 	if len(b) < n || !form.IsDigest(string(b[:n])) {

@@ -140,8 +140,8 @@ func (l *Jobs) Answer(ctx context.Context, answer *wire.Answer, modelStored time
 	return l.storeAnswer(ctx, l.withFirst(ctx, answer), modelStored)
 }
 
-// storeAnswer is Answer without the results of the first answer. If the owner's quota has no room for the answer, an
-// error is stored in its place, which ends the job too and needs little room.
+// storeAnswer stores an answer as it is, while Answer first puts results of the job's first answer into it. If the owner's
+// quota has no room for the answer, an error is stored in its place, which ends the job too and needs little room.
 func (l *Jobs) storeAnswer(ctx context.Context, answer *wire.Answer, modelStored time.Time) (err error) {
 	ctx, endSpan := l.startAnswerSpan(ctx, answer)
 	defer func() { endSpan(err) }()
@@ -304,7 +304,8 @@ func (l *Loop) EndWithError(d *Message, err error) error {
 		a.Results = l.ErrorResults(a.Job, d.Queries, err, l.Stage)
 	}
 
-	return l.EndJob(ctx, d.Subject.Lane, a, "", d.JobStored)
+	const noInvalidID = ""
+	return l.EndJob(ctx, d.Subject.Lane, a, noInvalidID, d.JobStored)
 }
 
 // EndJob ends a job with an error as its answer, unless it has one. A stage that WritesAnswers stores the answer
@@ -426,8 +427,8 @@ func (l *Jobs) Submission(ctx context.Context, subject string) (Submission, erro
 	return s, nil
 }
 
-// giveUp gives a message up: it writes a dead letter, then if withAnswer an error as the job's answer, and ends the
-// deliveries.
+// giveUp gives a message up: it stores a dead letter, which is a record of the message and the error. Then, if withAnswer
+// is set and the error may end the job, it stores the error as the job's answer. At last it ends the deliveries.
 func (l *Loop) giveUp(d *Message, err error, withAnswer bool) Outcome {
 	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
 	defer cancel()

@@ -89,7 +89,7 @@ func (g *guard) noteReturn() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.isGivenUp {
-		lostGoroutines.Add(-1)
+		lostGoroutines.Add(-1) // giveUp counted the handler's goroutine as lost
 		return false
 	}
 

@@ -120,7 +120,7 @@ func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 	// Begin the heartbeats, the trace, the measurement, and the guard that gives the handler up.
 	ctx, cancel := context.WithCancelCause(l.WorkCtx)
 	stopHeartbeat := l.startHeartbeat(ctx, d, cancel, intake)
-	if intake.CountAttempts != nil && d.Attempt >= l.MaxDeliveries {
+	if intake.CountAttempts != nil && d.Attempt >= l.MaxDeliveries { // some deliveries may have gone to workers that only passed it on
 		d.Attempt = intake.CountAttempts(l.WorkCtx, d)
 	}
 	ctx = l.withTrace(ctx, d, intake)
@@ -242,7 +242,7 @@ func (l *Loop) callHandler(ctx context.Context, d *Message, intake *Intake) (out
 		}
 	}()
 
-	if !intake.HeadersOnly {
+	if !intake.HeadersOnly { // else the message came without its payload
 		if err = bus.RejectServerHeaders(d.Raw.Header); err != nil {
 			d.IsMalformed, d.Data = true, d.Raw.Data
 			return Done, err
@@ -257,7 +257,7 @@ func (l *Loop) callHandler(ctx context.Context, d *Message, intake *Intake) (out
 		}
 	}
 
-	if l.Hook != nil {
+	if l.Hook != nil { // in tests
 		l.Hook(l.Stage, d.Subject)
 	}
 	// The computation looks at ctx, and gives way while its tenant has more than its share of the processors.
@@ -321,8 +321,9 @@ func (l *Loop) startHeartbeat(
 	now := time.Now()
 	h := &heartbeat{
 		loop: l, d: d, intake: intake, ctx: ctx, cancel: cancel, began: now, due: now.Add(l.Heartbeat),
-		isProgressTold: intake.SkipsProgress || intake.Unlimited || d.KeepsJob, // read here, because the handler may write d.KeepsJob
 	}
+	// The sweeper's looks (Unlimited) and orders about a job (KeepsJob) have no progress. The handler may write d.KeepsJob later.
+	h.isProgressTold = intake.SkipsProgress || intake.Unlimited || d.KeepsJob
 	h.mu.Lock() // the first beat uses h.timer
 	defer h.mu.Unlock()
 	h.timer = time.AfterFunc(l.Heartbeat, h.beat)
@@ -330,8 +331,8 @@ func (l *Loop) startHeartbeat(
 }
 
 // beat is one heartbeat. It tells the server that the message is in work, so that the message is not delivered to
-// another worker. It cancels the work if the ceiling is reached, or, in a goroutine for which no beat waits, if the job
-// has its answer by now.
+// another worker. It cancels the work if that has taken longer than the ceiling. It also starts a goroutine, for which no
+// beat waits, that cancels the work if the job has its answer by now.
 func (h *heartbeat) beat() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -54,8 +54,9 @@ func (m *Meter) beginWork() float64 {
 	return m.chargePerMessage
 }
 
-// endWork notes that work on a message ends, and returns the seconds that it is charged: the growth of chargePerMessage
-// since its begin. If nothing was worked, the message does not count for the cost of others.
+// endWork notes that work on a message ends, and returns the seconds that the message is charged: the growth of
+// chargePerMessage since the work began. flops is the message's expected work. If nothing was worked, the message does
+// not count in the recent costs and in the number of finished messages.
 func (m *Meter) endWork(chargeAtStart, flops float64, worked bool) (seconds float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -48,8 +48,8 @@ func (r *Rebuilds) Add(job string) {
 	r.times[job]++
 }
 
-// isRebuildable reports whether err says that a message failed because something was lost that its job's model makes
-// again, and the job may be started again.
+// isRebuildable reports whether a message failed because something that it needs was lost, such as a blob, and its job may
+// be started again: from the job's model everything is made again that comes after the model.
 func (l *Loop) isRebuildable(d *Message, err error) bool {
 	if !errors.Is(err, bus.ErrLost) {
 		return false
@@ -87,7 +87,7 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 	if isNew {
 		l.Rebuilds.Add(d.Subject.Job)
 	}
-	return Later(0)
+	return Later(0) // for the metrics and the log: the work is done later, in the next run of the job
 }
 
 // ForgetPartials removes the partials of a job whose plan is lost, because the next plan may have another digest.

@@ -25,7 +25,7 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, handlerOutcome Outcome,
 	switch {
 	case err == nil && handlerOutcome == Held:
 		return Held
-	case err == nil && handlerOutcome.name == laterName:
+	case err == nil && handlerOutcome.name == laterName: // with any pause
 		d.Raw.Redeliver(handlerOutcome.pause)
 		return handlerOutcome
 	case err == nil, errors.Is(err, ErrAnswered):

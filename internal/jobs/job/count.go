@@ -104,10 +104,10 @@ func New[D any](n int) *Count[D] {
 // Seen returns the number of chunks that are counted.
 func (c *Count[D]) Seen() int { return len(c.seenChunks) }
 
-// Partial counts chunk k, which came with the delivery d, and returns whether the caller has to begin a look. The
-// delivery is held unless it fills the count. ends are the numbers of first chunks with which the job may be answered.
-// again says that the chunk was delivered before, to another process, so that all others may be stored: the pause is
-// short then.
+// Partial counts chunk k, whose values came with the delivery d, and returns whether the caller has to look at what is
+// stored. The delivery is held, not acknowledged, unless all chunks are counted now. ends are the numbers of first chunks
+// with which the job may be answered. again says that the chunk was delivered before, to another process, so that all
+// others may be stored: the pause is short then.
 func (c *Count[D]) Partial(k int, ends []int, d D, again bool, now time.Time) (look Look, e Effects[D]) {
 	c.ends = ends
 	c.seenChunks[k] = true
@@ -122,7 +122,8 @@ func (c *Count[D]) Partial(k int, ends []int, d D, again bool, now time.Time) (l
 	}
 	c.held = append(c.held, d)
 
-	// Every partial puts the next look off by the pause, but not for longer than LastPause in all.
+	// Every partial puts the next look off by the pause, but not for longer than LastPause in all. If it is the only one that is held, a
+	// timer that is set may be the long one of an idle count, and is set anew.
 	mayPutOff := now.Sub(c.heldSince) < LastPause
 	if !c.hasTimer || len(c.held) == 1 || mayPutOff {
 		c.hasTimer, e.Timer = true, c.pause
@@ -133,8 +134,8 @@ func (c *Count[D]) Partial(k int, ends []int, d D, again bool, now time.Time) (l
 	return look, e
 }
 
-// earlyEnd returns the largest of ends such that all chunks before it are seen, if it is larger than the one tried
-// last, and 0 otherwise.
+// earlyEnd returns a number of first chunks, all of which are counted, with which the job may be answered. It is the
+// largest one of c.ends if that is larger than the number that was tried last, and 0 otherwise.
 func (c *Count[D]) earlyEnd() (largest int) {
 	k := 0 // chunks 0 to k-1 are seen
 	for _, end := range c.ends {
@@ -168,8 +169,9 @@ func (c *Count[D]) setQuestion(ask Ask) Question {
 	return c.question
 }
 
-// Reply takes the reply to the last question, and returns the next one. chunks are those that Listed found. If the look
-// is over, the next question is AskNothing, and the effects are the caller's to carry out.
+// Reply takes the reply to the last question of a look at what is stored of the job, and returns the next question. If the
+// reply is Listed, chunks are the chunks that are stored. If the look is over, the next question is AskNothing, and the
+// effects are the caller's to carry out.
 func (c *Count[D]) Reply(r Reply, chunks map[int]bool) (next Question, e Effects[D]) {
 	switch question := c.question; {
 	// The look ends, after any question.
@@ -224,7 +226,9 @@ func (c *Count[D]) finishLook(e Effects[D]) Effects[D] {
 	return e
 }
 
-// waitForMore ends a look that found the job incomplete. The count ends if no partial has come since the look before.
+// waitForMore ends a look that found the job incomplete. The deliveries of the look are acknowledged. If more have come
+// meanwhile, the next look comes after the pause, which doubles with every look; if not, after IdlePause. The count ends
+// if no partial has come since the look before.
 func (c *Count[D]) waitForMore() Effects[D] {
 	e := Effects[D]{Acknowledge: c.inLook, Timer: IdlePause}
 	c.pause = min(2*c.pause, LastPause)

@@ -21,9 +21,9 @@ type Sweep struct {
 // restShare sets the rest of jobs that are looked at rarely: it is their age divided by restShare.
 const restShare = 4
 
-// Begin begins the look and returns the first question. Jobs that wait for reparam-worker, which are most in an
-// overloaded system, are looked at rarely. If such a job is so young that its rest is the shortest, nothing is asked
-// about it.
+// Begin begins the look, sets the rest until the next one, and returns the first question. The rest is After, the
+// shortest one, but longer for an old job if the job waits for reparam-worker, as most do in an overloaded system, or
+// if there are many jobs. A waiting job that is so young that its rest is still After is not asked about.
 func (s *Sweep) Begin() Ask {
 	if s.rest = s.After; s.Waits || s.Many {
 		s.rest = min(max(s.After, s.Age/restShare), LongestRest)

@@ -58,7 +58,7 @@ func (m *roomMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Rooms sets the rooms of the streams and the age of the oldest job without answer.
+// Rooms sets, for the metrics, how much room the streams have, by name, and the age of the oldest job without answer.
 func (m *Metrics) Rooms(rooms map[string]streams.Room, oldest time.Duration) {
 	if m == nil {
 		return

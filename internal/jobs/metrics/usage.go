@@ -38,7 +38,8 @@ func (u *usage) register(registry *prometheus.Registry) {
 	registry.MustRegister(u.jobs, u.flops, u.bytes)
 }
 
-// label returns the label under which a tenant is counted.
+// label returns the label under which a tenant is counted. It is the tenant's name for the first maxTenants tenants that
+// are counted; all later ones share a label.
 func (u *usage) label(tenant string) string {
 	if tenant == "" {
 		return noTenant

@@ -97,7 +97,7 @@ func (c Config) check() error {
 		"deliveries":           float64(c.MaxDeliveries),
 		"operations of a task": c.ChunkFlops,
 	} {
-		if !(value >= 0) {
+		if !(value >= 0) { // or NaN
 			return fault.New(fault.BadInput, "pipeline: %s is negative", what)
 		}
 	}

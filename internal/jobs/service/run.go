@@ -76,7 +76,7 @@ func (c *Config) openBus(stages []string) (b *bus.Bus, trust seal.Trust, closeCo
 	if trust, err = c.trust(stages); err != nil {
 		return nil, trust, closeConn, err
 	}
-	options := bus.Options{API: c.API, Guard: bus.Guard{
+	options := bus.Options{API: c.API, Guard: bus.Guard{ // forged messages are deleted, forged answers only by an aggregator
 		Trust: trust, Remove: true, RemoveAnswers: slices.Contains(stages, query.StageAggregate),
 		Forged: workers.Forged(c.Logger, c.Metrics),
 	}}

@@ -32,8 +32,9 @@ type Aggregate struct {
 	keeper    *streams.Keeper // watches the room in the streams; nil: nothing is swept
 }
 
-// setUpAggregate gives worker the intakes of aggregator: partials, deadlines, cancels, ends and, if SweepAfter is
-// positive, the stored models. With SweepAfter it also looks after the streams.
+// setUpAggregate gives worker the intakes of aggregator, each a source of messages with their handler: partials,
+// deadlines, cancels, ends and, if SweepAfter is positive, the stored models. With SweepAfter the worker also looks after
+// the streams.
 func (h *Host) setUpAggregate(worker *Worker) {
 	aggregate := &Aggregate{sums: &sums{storedJobs: storedJobs{worker.loop}, host: h}}
 	aggregate.collector = newCollector(aggregate.sums)
@@ -156,7 +157,8 @@ func (w *sums) commonPlan(ctx context.Context, partials []*message.Partial) ([]b
 type taskProgress struct{ contracted, total int }
 
 // answerSoFar answers a job whose deadline has come with the best estimate of its stored partials. answered is false if
-// there is none: no partial is stored, the job's estimates do not grow, or no estimate is complete.
+// there is none: no partial is stored, no estimate is complete, or the job has one estimate for which all its chunks
+// are needed.
 func (w *sums) answerSoFar(ctx context.Context, lane int, job, digest string) (answered bool, progress taskProgress, err error) {
 	// Read the stored partials.
 	subjects, err := w.partialSubjects(ctx, lane, job)
@@ -186,10 +188,10 @@ func (w *sums) answerSoFar(ctx context.Context, lane int, job, digest string) (a
 	return true, progress, w.storeAnswer(ctx, partials, began, results)
 }
 
-// growingPartials returns the partials of the youngest run of a job in the order of their chunks, if some of the job's
-// first chunks may make an estimate (Ends). Otherwise it returns no partials, with the progress. If a partial belongs
-// to another request than digest, it returns no partials and no progress. A stored partial that is nil could not be
-// read.
+// growingPartials returns the partials of the youngest run of a job in the order of their chunks, if an estimate may be
+// made of the job's first chunks alone (Ends has their numbers). Otherwise it returns no partials. progress is the
+// number of stored partials and of the job's chunks. If a partial belongs to another request than digest,
+// growingPartials returns no partials and no progress. A stored partial that is nil could not be read.
 func growingPartials(stored []*message.Partial, digest string) (partials []*message.Partial, progress taskProgress) {
 	for _, p := range stored {
 		switch {
@@ -301,8 +303,9 @@ func (w *sums) mayRestartMixed(err error, job string) bool {
 	return (errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans)) && w.Rebuilds.MayRestart(job)
 }
 
-// restartMixed starts a job again whose partials are of several runs. It deletes those that are not of the youngest
-// partial's run. Those that stay are not computed again.
+// restartMixed starts a job again whose partials (the stored values of its tasks) cannot be summed: the job was started
+// several times, and these runs had different plans or numeric kinds of workers. restartMixed keeps the partials of the
+// youngest one's run, which are not computed again, and deletes the others.
 func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*message.Partial) error {
 	run, others := splitByRun(partials)
 	for _, p := range others {
@@ -319,8 +322,8 @@ func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*mess
 	return err
 }
 
-// splitByRun divides partials into the run of the youngest one and the others. Partials of one run have the same
-// numeric kind, plan and number of chunks.
+// splitByRun divides the partials of a job, which may have been started several times, into those of the youngest one's
+// run and the others. Partials of one run have the same numeric kind, plan and number of chunks.
 func splitByRun(partials []*message.Partial) (run, others []*message.Partial) {
 	youngest := &message.Partial{} // the zero one is older than all
 	for _, p := range partials {

@@ -148,13 +148,14 @@ func (w *Aggregate) moveStored(ctx context.Context, lane int, job string) error 
 	return nil
 }
 
-// moveMatching is moveStored for the job's messages of one kind, which all name the same blobs.
+// moveMatching is moveStored for the job's messages of one kind, which all name the same blobs. It renews these blobs
+// once, and the blob with the payload of each message that has one. Only partials are moved to the end of their stream.
 func (w *Aggregate) moveMatching(ctx context.Context, owner, stream, filter string) error {
 	subjects, err := w.Bus.Log.Subjects(ctx, stream, filter)
 	if err != nil {
 		return err
 	}
-	hasRenewed := false // the blobs that the messages name
+	hasRenewed := false // whether the blobs that the messages name are renewed
 	for subject := range subjects {
 		m, err := w.Bus.Log.GetRaw(ctx, stream, subject)
 		if errors.Is(err, bus.ErrNotFound) {
@@ -176,14 +177,14 @@ func (w *Aggregate) moveMatching(ctx context.Context, owner, stream, filter stri
 				return err
 			}
 		} else if hasRenewed && !bus.HasBlob(m.Header) {
-			return nil // the others stay, too, and have no payloads of their own to renew
+			return nil // the remaining messages are not moved either, and none has a payload in a blob
 		}
 	}
 	return nil
 }
 
-// renewBlobs renews the blobs that a message names. It returns false if the message cannot be read. Blobs.Has renews a
-// blob that it finds.
+// renewBlobs renews the blobs that a message names, as far as they are stored. It returns false if the message cannot be
+// read.
 func (w *Aggregate) renewBlobs(ctx context.Context, owner string, m *jetstream.RawStreamMsg) (ok bool, err error) {
 	data, err := w.Bus.Blobs.Payload(ctx, owner, m.Header, m.Data)
 	if bus.IsUnreadable(err) {

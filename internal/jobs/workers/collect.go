@@ -48,8 +48,8 @@ func newCollector(sums *sums) *collector {
 	return &collector{sums: sums, jobs: map[jobChunks]*countedJob{}}
 }
 
-// handlePartial counts a partial, and sums the job if it may be the last one. A partial that is counted is not
-// acknowledged before the next look.
+// handlePartial counts a partial, the values of one of a job's tasks, and sums the job if it may be the last one. A
+// partial that is counted is not acknowledged before the next look at what is stored of the job.
 func (c *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var p message.Partial
 	if err := decodePartial(d, &p); err != nil {
@@ -58,7 +58,7 @@ func (c *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outc
 
 	// The only partial of a job needs no count.
 	if p.N == 1 {
-		if !c.sums.IsFresh(d) {
+		if !c.sums.IsFresh(d) { // the job of a fresh partial has hardly been answered already
 			c.sums.Progress(p.Job, query.StageContract, 1, 1)
 			if err := c.sums.CheckNotOver(ctx, d.Subject.Lane, p.Job, p.Digest, d.JobStored); err != nil {
 				return hop.Done, err
@@ -77,15 +77,16 @@ func (c *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outc
 	// Look at what is stored if the count asks for it.
 	switch look {
 	case job.LookFull:
-		return hop.Done, c.lookAtJob(ctx, j, true)
+		const isFull = true
+		return hop.Done, c.lookAtJob(ctx, j, isFull)
 	case job.LookEarly:
 		c.lookAtJobAndLog(ctx, j)
 	}
 	return hop.Held, nil
 }
 
-// decodePartial decodes a partial into p and checks that it belongs to its subject. It writes the facts of the request
-// into d.
+// decodePartial decodes a partial into p and checks that it belongs to its subject. It writes the digest, the tenant and
+// the time of the request into d.
 func decodePartial(d *hop.Message, p *message.Partial) error {
 	if err := d.Decode(p); err != nil {
 		return err
@@ -119,8 +120,8 @@ func (c *collector) countPartial(d *hop.Message, p *message.Partial) (j *counted
 	return j, look, j.count.Seen()
 }
 
-// carryOut ends the count of a job or sets its timer, as the effects ask for. It does nothing for a count that has
-// ended, because stop would not find its timer. The caller holds c.mu.
+// carryOut ends the count of a job's chunks or sets its timer, as the effects ask for. It does nothing for a count that
+// is no longer in c.jobs: stop finds timers there, and would not stop a new one of it. The caller holds c.mu.
 func (c *collector) carryOut(j *countedJob, e job.Effects[*hop.Message]) {
 	if c.jobs[j.key] != j {
 		return
@@ -215,7 +216,8 @@ func (c *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Que
 }
 
 // sumFirst answers a job by its first count chunks if they suffice, and replies Yes. It replies No if they do not
-// suffice, or are of several runs, and Gone if one is missing.
+// suffice, or are of several runs, and Gone if one is missing. With an error the reply means nothing: answerQuestion
+// sets another.
 func (c *collector) sumFirst(ctx context.Context, key jobChunks, count int) (job.Reply, error) {
 	partials, err := c.sums.readChunks(ctx, key, count)
 	if errors.Is(err, bus.ErrNotFound) {
@@ -245,7 +247,7 @@ func (c *collector) sumAll(ctx context.Context, key jobChunks) (job.Reply, error
 	if err == nil {
 		err = c.sums.sumJob(ctx, partials)
 	}
-	if c.sums.mayRestartMixed(err, key.job) {
+	if c.sums.mayRestartMixed(err, key.job) { // err says that they are of several runs
 		return job.Mixed, c.sums.restartMixed(ctx, key, partials)
 	}
 	return job.Yes, err

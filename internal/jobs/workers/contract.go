@@ -30,7 +30,8 @@ type Contract struct {
 	checkedPlans memo.LRU[[2]string, bool]
 }
 
-// setUpContract gives worker the intake of contract-worker: tasks.
+// setUpContract gives worker the intake of contract-worker, its only source of messages: tasks. It makes the process
+// announce its numeric kind.
 func (h *Host) setUpContract(worker *Worker) {
 	contract := &Contract{Loop: worker.loop, host: h, checkedPlans: memo.LRU[[2]string, bool]{Entries: decodedEntries}}
 	h.addListener(worker)
@@ -76,7 +77,7 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 		d.IsMalformed = true
 		return hop.Done, err
 	}
-	d.Queries = stage.CountAsked(assignments)
+	d.Queries = stage.CountAsked(assignments) // if the task fails, as many queries get its error as their result
 
 	// Contract, with the memory that the tables take reserved until the values are stored.
 	release, err := w.host.memory.Hold(ctx, w.tableBytes(&m, assignments))
@@ -151,8 +152,8 @@ func (w *Contract) contract(
 	return values, err
 }
 
-// decodeTask decodes a task into m and checks that it belongs to its subject. It writes the facts of the request into
-// d.
+// decodeTask decodes a task into m and checks that it belongs to its subject. It writes the digest, the tenant and the
+// time of the request into d.
 func decodeTask(d *hop.Message, m *message.Task) error {
 	if err := d.Decode(m); err != nil {
 		return err
@@ -169,8 +170,8 @@ func decodeTask(d *hop.Message, m *message.Task) error {
 	return nil
 }
 
-// checkTask returns an error if the plans do not fit the network, a unit of the task does not exist, or a demand is
-// invalid. Anybody may have published them.
+// checkTask returns an error if the plans do not fit the network, or if the task has an invalid demand or a unit that
+// does not exist. A unit is one part (component) of the plan of one query. All of these may come from anybody.
 func (w *Contract) checkTask(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
 	// The plans fit the network: this is checked once per pair of blobs.
 	pair := [2]string{m.NetworkBlob, m.JobBlob}
@@ -208,8 +209,8 @@ func (w *Contract) checkTask(m *message.Task, net *btn.Network, assignments []bt
 	return checkRelevant(m, net, assignments, shared)
 }
 
-// checkRelevant checks the plans that are for relevant parts of the network, each against the relevant part of its
-// demand. It skips units without a demand in the task, which stage.Contract refuses.
+// checkRelevant checks the plans that were made for a part of the network, the one that matters to their query's demand,
+// each against that part. It skips units without a demand in the task, because stage.Contract refuses them.
 func checkRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
 	isChecked := map[*btn.Plan]bool{}
 	for _, u := range m.Units {
@@ -219,7 +220,7 @@ func checkRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignme
 			continue
 		}
 		isChecked[a.Plan] = true
-		part, _ := stage.PlannedNetwork(net, m.Demands[demand], a, shared)
+		part, _ := stage.PlannedNetwork(net, m.Demands[demand], a, shared) // without the demand on that part
 		if err := message.CheckPlan(part, a.Plan); err != nil {
 			return fault.Wrap(fault.BadInput, err)
 		}

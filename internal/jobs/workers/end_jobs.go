@@ -60,7 +60,7 @@ func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) erro
 // that of another request under the same id.
 func (w *Aggregate) expireWithError(ctx context.Context, lane int, m *wire.Deadline, progress taskProgress) error {
 	request, err := w.Submission(ctx, message.AnyLaneFilter(m.Job))
-	isOtherRequest := err == nil && request.Digest != m.Digest && !request.IsLost
+	isOtherRequest := err == nil && request.Digest != m.Digest && !request.IsLost // the digest of a lost request may not be its own
 	if errors.Is(err, bus.ErrNotFound) || isOtherRequest {
 		w.Log.Info(
 			"no deadline of this job: it is another request, or was never stored", "job", m.Job,
@@ -103,7 +103,7 @@ func (w *Aggregate) handleCancel(ctx context.Context, d *hop.Message) (hop.Outco
 	d.Digest = request.Digest
 	d.Tenant = request.Tenant
 	d.JobStored = request.StoredAt
-	isOtherRequest := m.Digest != "" && m.Digest != request.Digest && !request.IsLost
+	isOtherRequest := m.Digest != "" && m.Digest != request.Digest && !request.IsLost // the digest of a lost request may not be its own
 	if isOtherRequest {
 		w.Log.Info("nothing to cancel: the job is another request", "job", m.Job)
 		return hop.Done, nil

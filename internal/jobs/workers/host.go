@@ -174,15 +174,16 @@ var spare struct {
 	heap  []byte
 }
 
-// SpareHeap keeps a spare heap for a number of stages until free is called. It keeps none if the memory limit
-// (GOMEMLIMIT) is below 32 times the size.
+// SpareHeap keeps a spare heap for a number of stages until free is called: memory that nobody uses, by which the
+// garbage collector of a small process runs less often. It keeps none if the memory limit (GOMEMLIMIT) is below 32
+// times the size.
 func SpareHeap(stages int) (free func()) {
 	spare.mu.Lock()
 	defer spare.mu.Unlock()
 
 	spare.users++
 	size := stages * spareBytes
-	if len(spare.heap) < size && debug.SetMemoryLimit(-1) >= int64(32*size) {
+	if len(spare.heap) < size && debug.SetMemoryLimit(-1) >= int64(32*size) { // −1 reads the limit and leaves it
 		spare.heap = make([]byte, size)
 	}
 

@@ -72,8 +72,9 @@ type announcement struct {
 	heardAt time.Time // when it came
 }
 
-// newKinds knows of no contract-workers yet. heartbeat is the interval of heartbeats. arithmetic is nil, or that of a
-// test.
+// newKinds returns a register of numeric kinds (kinds of processors whose results differ in the last bits) that has
+// heard of no contract-workers yet. heartbeat is the interval of heartbeats. arithmetic is nil, except in tests, where
+// it replaces the kind of this process.
 func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, arithmetic *Arithmetic) *kinds {
 	k := &kinds{
 		bus:           b,
@@ -96,7 +97,7 @@ func (k *kinds) announceKind(ctx context.Context) error {
 	return runEvery(ctx, k.interval, func(isLast bool) {
 		m.Gone = isLast
 		m.Time = k.bus.Conn.Now().UnixMilli()
-		k.noteAnnouncement(m)
+		k.noteAnnouncement(m) // of this process itself
 		if b, err := wire.Encode(m); err == nil {
 			k.bus.Log.Publish(&nats.Msg{Subject: message.ServesSubject, Header: message.Headers(m, "", "", ""), Data: b})
 		}
@@ -108,7 +109,7 @@ func (k *kinds) listenForAnnouncements(ctx context.Context) error {
 	s, err := k.bus.Conn.NC.Subscribe(message.ServesSubject, k.receiveAnnouncement)
 	if err != nil {
 		k.log.Warn("cannot hear of contract-workers of other numeric kinds", "error", err)
-		return nil
+		return nil // an error would end the worker
 	}
 	defer s.Unsubscribe()
 	<-ctx.Done()
@@ -136,7 +137,7 @@ func (k *kinds) noteAnnouncement(m *message.Serves) {
 		delete(k.announcements, m.Process)
 		return
 	}
-	if _, ok := k.announcements[m.Process]; !ok {
+	if _, ok := k.announcements[m.Process]; !ok { // a new process: forget those that have ended without a word
 		k.dropSilent()
 	}
 	k.announcements[m.Process] = announcement{m.Numeric, m.Cores, time.Now()}
@@ -169,8 +170,9 @@ func (k *kinds) coresByKind() map[string]int {
 	return cores
 }
 
-// assignKind returns the kind that is to compute the tasks of a new job, or "" if none is known. flops is the work of
-// the largest task. A kind in doubt gets the job as a trial if it has no deadline (0), or one that is not near.
+// assignKind returns the numeric kind whose workers are to compute the tasks of a new job, or "" if none is known. flops
+// is the work of the largest task. If there is a kind that is doubted and due for a trial, it gets the job, unless the
+// job's deadline is near; deadline 0 is none. Otherwise the job goes to a kind that returns its tasks, by rendezvous.
 func (k *kinds) assignKind(lane int, job string, flops float64, deadline time.Duration) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -187,9 +189,9 @@ func (k *kinds) assignKind(lane int, job string, flops float64, deadline time.Du
 	return kind
 }
 
-// passPause returns the pause after which a task is to be delivered again, because workers of another kind are to
-// compute it. named is the kind that the task names, or "". It returns 0 if this process is to compute the task. The
-// only task of a job may be computed by any kind.
+// passPause returns the pause after which a task is to be delivered again, because workers of another numeric kind are
+// to compute it. named is the kind that the task names, or "". It returns 0 if this process is to compute the task. If a
+// job has only one task, any kind may compute it.
 func (k *kinds) passPause(d *bus.Delivered, named string) time.Duration {
 	if named == k.ownKind || named == "" && !k.mayBeMixed() {
 		return 0
@@ -208,13 +210,13 @@ func (k *kinds) passPause(d *bus.Delivered, named string) time.Duration {
 	k.mu.Lock()
 	k.noteWaiting(kind, s.Lane, s.Job, flops)
 	k.mu.Unlock()
-	limit := min(firstPassPause<<min(d.Attempt-1, 20), longestPassPause)
-	return limit/2 + rand.N(limit/2) + 1
+	limit := min(firstPassPause<<min(d.Attempt-1, 20), longestPassPause) // at most 20, so that the shift does not overflow
+	return limit/2 + rand.N(limit/2) + 1                                 // in the upper half of the limit
 }
 
-// currentKind returns the kind that is to compute a job's tasks. That is the named kind if it is there and trusted, or
-// if it may be there but has not been heard yet. Otherwise, or if named is "", it is another trusted kind. Processes
-// that know the same return the same.
+// currentKind returns the numeric kind whose workers are to compute a job's tasks. That is the named kind if its workers
+// are there and trusted to return tasks, or if this process has listened too briefly to know whether they are there.
+// Otherwise, or if named is "", it is a trusted kind. Processes that know the same return the same.
 func (k *kinds) currentKind(job, named string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -61,8 +61,9 @@ func (k *kinds) recordOf(kind string) *kindRecord {
 	return record
 }
 
-// noteWaiting notes that tasks of a job wait for a kind, unless too many jobs are noted. flops is the work of the
-// largest task. A contract-worker does not doubt its own kind, and notes nothing of it. The caller holds k.mu.
+// noteWaiting notes that tasks of a job wait for workers of a numeric kind, unless too many jobs are noted. flops is the
+// work of the largest task. A contract-worker does not doubt its own kind, and notes nothing of it. The caller holds
+// k.mu.
 func (k *kinds) noteWaiting(kind string, lane int, job string, flops float64) {
 	record, total := k.recordOf(kind), 0
 	for _, other := range k.records {
@@ -74,10 +75,11 @@ func (k *kinds) noteWaiting(kind string, lane int, job string, flops float64) {
 		return
 	}
 	now := time.Now()
-	if len(record.waiting) == 0 {
+	if len(record.waiting) == 0 { // while nothing waited, nothing could return: the patience with the kind begins now
 		record.lastReturn = now
 	}
-	record.waiting[job] = waitingJob{lane, time.Duration(min(flops/policy.Rate*float64(time.Second), float64(longestTask))), now}
+	nanoseconds := min(flops/policy.Rate*float64(time.Second), float64(longestTask)) // policy.Rate is in flops per second
+	record.waiting[job] = waitingJob{lane, time.Duration(nanoseconds), now}
 }
 
 // watchReturns looks at every interval whether tasks return, and doubts the kinds whose tasks do not, until ctx ends.
@@ -125,9 +127,10 @@ func (k *kinds) lookForPartials(ctx context.Context) error {
 	return nil
 }
 
-// noteFindings notes what was found about a job that waits for a kind: the kind and the sequence of its youngest
-// partial, "" if there is none, and whether the job is answered. An answered job waits no more. But if another kind
-// computed it, and this kind has returned nothing since the job waits, the job stays as evidence against the kind.
+// noteFindings notes what was found about a job whose tasks wait for workers of a numeric kind, that is of one kind of
+// processor: the kind and the sequence of the job's youngest partial (partialKind is "" if there is none), and whether
+// the job is answered. Usually an answered job is forgotten. But if workers of another kind computed it, and this kind
+// has returned no task since the job was noted, the job stays noted: doubtSilent then doubts this kind.
 func (k *kinds) noteFindings(kind, job, partialKind string, sequence uint64, isAnswered bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -173,13 +176,13 @@ func (k *kinds) noteReturn(kind string, sequence uint64) {
 	}
 }
 
-// doubtSilent doubts the kinds whose tasks have waited for too long. It forgets the kinds of which nothing is heard and
-// for which no job waits.
+// doubtSilent doubts the numeric kinds whose tasks have waited for too long, and forgets the jobs that waited for them.
+// It forgets kinds that have no worker and no waiting job, if their last doubt is longer ago than trialAfter.
 func (k *kinds) doubtSilent(now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for kind, record := range k.records {
-		longest := time.Duration(0)
+		longest := time.Duration(0) // the expected time of the most expensive task that waits
 		for _, j := range record.waiting {
 			longest = max(longest, j.longest)
 		}
@@ -196,9 +199,9 @@ func (k *kinds) doubtSilent(now time.Time) {
 	})
 }
 
-// trustedKinds returns those kinds of cores that are believed, with their numbers of cores. A contract-worker always
-// trusts its own kind. If no kind is believed, a process without contract-worker trusts all of them. The caller holds
-// k.mu.
+// trustedKinds returns the numeric kinds in cores to which tasks may be given, with their numbers of cores: those whose
+// record isBelieved accepts, because their tasks are seen to return. A contract-worker always trusts its own kind. If no
+// kind is believed, a process without contract-worker trusts all of them. The caller holds k.mu.
 func (k *kinds) trustedKinds(cores map[string]int, isBelieved func(*kindRecord) bool) map[string]int {
 	trusted := map[string]int{}
 	for kind, count := range cores {
@@ -210,13 +213,13 @@ func (k *kinds) trustedKinds(cores map[string]int, isBelieved func(*kindRecord) 
 	case len(trusted) > 0:
 		return trusted
 	case k.isContractWorker:
-		return map[string]int{k.ownKind: 1}
+		return map[string]int{k.ownKind: 1} // the number of cores makes no difference, because there is one kind
 	}
 	return cores
 }
 
-// trialKind returns a kind in doubt that is to show by one job whether its tasks return. It returns "" if there is
-// none, or a trial of a kind is under way. The caller holds k.mu.
+// trialKind returns a doubted numeric kind that is to get one job, its trial, to show whether its tasks return. It
+// returns "" if no doubted kind has waited for trialAfter, or a trial is under way. The caller holds k.mu.
 func (k *kinds) trialKind(cores map[string]int, now time.Time) string {
 	candidates := map[string]int{}
 	for kind, count := range cores {
@@ -228,5 +231,5 @@ func (k *kinds) trialKind(cores map[string]int, now time.Time) string {
 			candidates[kind] = count
 		}
 	}
-	return rendezvous("", candidates)
+	return rendezvous("", candidates) // without the job's name, so that every job gets the same kind
 }

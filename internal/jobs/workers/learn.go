@@ -35,7 +35,7 @@ type Learn struct {
 	rates    admission.Rates // what tenants have spent of their rates
 }
 
-// setUpLearn gives worker the intake of learn-worker: networks.
+// setUpLearn gives worker the intake of learn-worker, its only source of messages: networks.
 func (h *Host) setUpLearn(worker *Worker) {
 	room := bus.NewRoom(h.Bus.Conn, bus.StreamTask, bus.ConsumerTask, 4) // a quarter of the backlog of jobs
 	learn := &Learn{Loop: worker.loop, host: h, taskRoom: room}
@@ -104,8 +104,9 @@ func (w *Learn) handleNetwork(ctx context.Context, d *hop.Message) (hop.Outcome,
 }
 
 // planWithFirstAnswer makes the plans of a job's queries. If the job has a deadline, it also stores a first answer, at
-// most once:
-//   - before planning, if the network is large (its head start is 0) or the message is delivered again
+// most once: quick estimates for the queries that have no result when the deadline comes. Planning has a head start, in
+// which most plans are made; it is 0 if the network is large. The first answer is stored
+//   - before planning, if the head start is 0 or the message is delivered again
 //   - from a goroutine, if planning takes longer than its head start
 //   - after planning, if planning failed or the contraction of the plans may be late
 func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network) (*jobPlan, error) {
@@ -133,9 +134,9 @@ func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *bt
 		return p, err
 	}
 	switch plan.Insure(p.assignments, len(net.Cores), m.Settings) {
-	case plan.Insured:
+	case plan.Insured: // some plan may be late
 		store(remaining)
-	case plan.InsuredBySweep:
+	case plan.InsuredBySweep: // no plan takes a large share of the budget, but one takes longer than a sweep of belief propagation
 		store(oneSweep)
 	}
 	return p, nil
@@ -209,7 +210,7 @@ func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Netwo
 	if m.Registered { // more jobs with this model may come
 		planning = proposal.WithRecurringNetwork(planning)
 	}
-	if w.host.Replan != nil {
+	if w.host.Replan != nil { // in tests
 		settings = w.host.Replan(settings)
 	}
 

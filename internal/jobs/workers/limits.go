@@ -59,7 +59,8 @@ func (w *Learn) admitPlan(ctx context.Context, d *hop.Message, m *message.Networ
 	return begin, nil
 }
 
-// price returns what a plan takes: the operations and parts of all its chunks, and the bytes of its largest estimate.
+// price returns what the contraction of a plan takes: the operations of all its chunks, the number of their units (parts of
+// plans), and the bytes of its largest estimate.
 func (c *planCut) price() (price admission.Cost) {
 	for k, units := range c.chunks {
 		price.Flops += c.cost(k)

@@ -51,7 +51,7 @@ func (h *Host) memoryOf(owner string) *ownerMemory {
 	if memory, ok := h.owners.Get(owner); ok {
 		return memory
 	}
-	return h.owners.Add(owner, h.newMemory(owner), 0)
+	return h.owners.Add(owner, h.newMemory(owner), 0) // 0: only the number of owners is bounded, not the bytes
 }
 
 // hasOwnCache reports whether a tenant has a cache of its own, by the tenant's limits. Jobs without a tenant use
@@ -98,7 +98,7 @@ func (s *sharedResults) startUse() (results *problem.Shared, end func()) {
 	return &s.Shared, s.endUse
 }
 
-// endUse notes that a plan or task has ended.
+// endUse notes that a plan or task has ended. After the last one, the results are dropped when resultsKept has passed.
 func (s *sharedResults) endUse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

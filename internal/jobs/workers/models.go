@@ -76,13 +76,15 @@ func (w *Reparam) inlineNetwork(
 	m.Model, m.Text = nil, "" // so that the memory of a large request is free
 	network, err = w.buildNetwork(ctx, owner, model, m.Settings, m.Queries)
 	if err == nil && hasModel {
-		w.host.inlineNetworks.Add(key, network, int64(len(network.Domains)+len(network.Names)/bytesPerVariable))
+		size := len(network.Domains) + len(network.Names)/bytesPerVariable // in variables, as the bound of inlineNetworks
+		w.host.inlineNetworks.Add(key, network, int64(size))
 	}
 	return network, queries, err
 }
 
-// buildIntervened is prepareNetwork for queries that set variables. It builds the network of the model with switches at
-// those variables, which is not remembered.
+// buildIntervened is prepareNetwork for queries that set variables. It builds the network of a changed model, which has
+// switches at those variables, and does not remember it. A registered model is looked up under the owner of the job,
+// while owner is that of what is remembered.
 func (w *Reparam) buildIntervened(
 	ctx context.Context, owner string, m *wire.Request, payloadBytes int,
 ) (network cached.Network, queries []query.Query, err error) {
@@ -112,7 +114,8 @@ func labelsOf(network cached.Network) func() (*factorgraph.Labels, error) {
 }
 
 // registeredNetwork returns the network of a registered model. It takes the network from the cache if it is there and
-// still stored, and builds it otherwise.
+// still stored, and builds it otherwise. owner is the owner of the cache's entry; the model is looked up under the owner
+// of the job.
 func (w *Reparam) registeredNetwork(
 	ctx context.Context, owner string, m *wire.Request, isRepeated bool,
 ) (cached.Network, error) {

@@ -63,7 +63,7 @@ const maxPlans = 3
 // tasks of another plan, it completes the tasks of that plan instead.
 func (w *Learn) cutAndPublish(ctx context.Context, d *hop.Message, m *message.Network, net *btn.Network, p *jobPlan) error {
 	demands := stage.Demands(net, m.Queries)
-	for range maxPlans {
+	for range maxPlans { // a second round follows the plan of an earlier run, whose tasks the first round has found
 		cut := &planCut{assignments: p.assignments}
 		cut.chunks, cut.flops, cut.ends = stage.ChunksAndCosts(net, p.assignments, w.host.ChunkFlops)
 		begin, err := w.admitPlan(ctx, d, m, cut)
@@ -97,7 +97,7 @@ func (w *Learn) cutAndPublish(ctx context.Context, d *hop.Message, m *message.Ne
 
 // storePlan stores a plan as a blob, unless an earlier run has.
 func (w *Learn) storePlan(ctx context.Context, p *jobPlan) error {
-	if p.blob == nil {
+	if p.blob == nil { // the plan was read from the stored one of an earlier run
 		return nil
 	}
 	return w.WaitForRoom(ctx, func() error {
@@ -106,8 +106,8 @@ func (w *Learn) storePlan(ctx context.Context, p *jobPlan) error {
 	})
 }
 
-// makeTasks returns one task per chunk. The first task carries the names of the model. If there are several tasks, one
-// numeric kind of workers is to compute all of them, because only processors of one kind give the same bits.
+// makeTasks returns one task per chunk of the work. The first task carries the names of the model. If there are several
+// tasks, workers of one numeric kind are to compute all of them, because only processors of one kind give the same bits.
 func (w *Learn) makeTasks(lane int, m *message.Network, p *jobPlan, demands []btn.Demand, cut *planCut) []*message.Task {
 	kind := ""
 	if len(cut.chunks) > 1 {
@@ -176,7 +176,7 @@ func (w *Learn) publishTasks(
 	if err != nil {
 		return nil, err
 	}
-	w.taskRoom.TakePlaces(d.Subject.Lane, len(msgs))
+	w.taskRoom.TakePlaces(d.Subject.Lane, len(msgs)) // so many more messages will wait before contract-worker
 
 	isFirstStored, earlier, err := w.publishFirst(ctx, d, msgs[0], tasks[0])
 	if err == nil && earlier != nil {

@@ -26,7 +26,8 @@ type Reparam struct {
 	networkRoom *bus.Room // for messages in the stream of networks
 }
 
-// setUpReparam gives worker the intakes of reparam-worker: models, and orders to start a job again.
+// setUpReparam gives worker the intakes of reparam-worker, each a source of messages with their handler: models, and
+// orders to start a job again.
 func (h *Host) setUpReparam(worker *Worker) {
 	room := bus.NewRoom(h.Bus.Conn, bus.StreamNetwork, bus.ConsumerNetwork, 4) // a quarter of the backlog of jobs
 	reparam := &Reparam{storedJobs: storedJobs{worker.loop}, host: h, networkRoom: room}
@@ -80,7 +81,7 @@ func (w *Reparam) resumeMoved(ctx context.Context, d *hop.Message) error {
 }
 
 // handleRedrive starts a stored job again from its model: it makes the job's network and passes it on. It writes the
-// facts of the request into d, because the error answer needs them if the work fails.
+// request and its time into d, because an error becomes the job's answer from there on, and needs them.
 func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var r message.Redrive
 	if err := d.Decode(&r); err != nil {
@@ -118,9 +119,9 @@ func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcom
 	return hop.Done, w.reparameterise(w.Resume(ctx, d, m.Header), d)
 }
 
-// decodeIdentified decodes the request in d.Data into m, checks that it belongs to d's subject, and writes the facts of
-// the request into d. The tenant of a job with an owner is that owner, whom the subject names, whatever the request
-// states. The request has to be in its tenant's lane.
+// decodeIdentified decodes the request in d.Data into m, checks that it belongs to d's subject, and writes its digest, its
+// tenant, its number of queries and its description into d. The tenant of a job with an owner is that owner, whom the
+// subject names, whatever the request states. The request has to be in its tenant's lane.
 func decodeIdentified(d *hop.Message, m *wire.Request) error {
 	if err := d.Decode(m); err != nil {
 		return err
@@ -184,7 +185,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 	if err != nil {
 		return err
 	}
-	w.networkRoom.TakePlaces(d.Subject.Lane, 1)
+	w.networkRoom.TakePlaces(d.Subject.Lane, 1) // one more message will wait before learn-worker
 	subject := message.NetworkSubject(d.Subject.Lane, m.Job)
 	if err := w.StoreOutput(ctx, bus.StreamNetwork, subject, network, d, sameNetwork); err != nil {
 		return err
@@ -227,9 +228,10 @@ func needsNames(q query.Query) bool {
 	return q.OfVariables() || len(q.Evidence.Hard)+len(q.Evidence.Soft)+len(q.Do)+len(q.Believe) > 0
 }
 
-// setDeadline sets the timer of a job that has a deadline. It returns an error if the deadline has passed, or is beyond
-// the time for which models are kept, because the job would never be answered. It may be called twice, because the
-// server keeps only the last message on a timer's subject.
+// setDeadline sets the timer of a job that has a deadline. It returns an error if the deadline has passed. It also
+// returns one if the stream of models drops messages before they are as old as the deadline: the job is kept as its
+// model, and is not answered any more once that is dropped. setDeadline may be called twice, because the server keeps
+// only the last message on a timer's subject.
 func (w *Reparam) setDeadline(ctx context.Context, d *hop.Message, deadlineMS int64) error {
 	if deadlineMS == 0 {
 		return nil

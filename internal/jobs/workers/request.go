@@ -161,9 +161,10 @@ func (s *service) handleRequest(r micro.Request) {
 	}
 }
 
-// startWork takes n units of a room for an owner and calls work in a goroutine. If they are not free, it returns the
-// reason at once. unit is the word for what the room counts, in that reason. shutDown waits for the end of the
-// goroutine.
+// startWork calls work in a goroutine, for which an owner takes n of a room until work returns. A room is a quantity,
+// such as bytes, of which all owners together may take Size, and one owner only a share. If n is not free for the
+// owner, startWork returns the reason at once; unit is the word in it for what the room counts. shutDown waits for the
+// end of the goroutine.
 func (s *service) startWork(room *shares.Room, unit, owner string, n int64, work func()) (refusal string) {
 	s.mu.Lock() // so that no work is added to inWork when shutDown waits for it
 	defer s.mu.Unlock()
@@ -171,9 +172,9 @@ func (s *service) startWork(room *shares.Room, unit, owner string, n int64, work
 		return "this worker is stopping"
 	}
 	switch isFull, isShareTaken := room.Take(owner, n); {
-	case isFull:
+	case isFull: // less than n is free
 		return fmt.Sprintf("%d %s wait already", room.Size, unit)
-	case isShareTaken: // the owner has its share of the room
+	case isShareTaken: // n is free, but the owner would have more than its share
 		return fmt.Sprintf("too many %s of %s wait already", unit, owner)
 	}
 	s.inWork.Go(func() {
@@ -204,7 +205,7 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 	patience := message.Patience(m.DeadlineMS)
 	waitCtx, cancel := context.WithTimeout(s.WorkCtx, patience)
 	defer cancel()
-	answer, err := s.Bus.Log.WaitAnswer(waitCtx, m.Job, nil)
+	answer, err := s.Bus.Log.WaitAnswer(waitCtx, m.Job, nil) // nil: nothing is called during the wait
 	if err == nil {
 		s.replyAnswer(r, began, &m, digest, answer)
 		return
@@ -357,7 +358,8 @@ func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
 	}
 }
 
-// handleRoom starts replyRoom for a question about the room of a lane, or refuses the question. It must not block.
+// handleRoom starts replyRoom for a question about how many jobs may still be submitted to a lane, or refuses the
+// question. A lane is one of the queues over which the jobs of all tenants are spread. handleRoom must not block.
 func (s *service) handleRoom(r micro.Request) {
 	name := r.Subject()[strings.LastIndexByte(r.Subject(), '.')+1:]
 	lane, err := strconv.Atoi(name)
@@ -370,8 +372,8 @@ func (s *service) handleRoom(r micro.Request) {
 	}
 }
 
-// replyRoom replies with the room of a lane and, if asked, whether workers serve the lane, to a client that may not ask
-// the server.
+// replyRoom replies with the number of jobs that may still be submitted to a lane and, if asked, whether workers serve
+// the lane. The question comes from a client that may not ask the server.
 func (s *service) replyRoom(r micro.Request, lane int) {
 	ctx, cancel := context.WithTimeout(s.WorkCtx, hop.WriteTimeout)
 	defer cancel()

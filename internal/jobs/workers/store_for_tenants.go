@@ -37,9 +37,10 @@ type laneConn struct {
 	nc *nats.Conn // the connection of the lane; nil: the subscription uses that of the worker
 }
 
-// connectLanes subscribes to the messages that tenants ask a worker to store. Each lane has a connection of its own:
-// the server closes a connection that takes messages too slowly, and the connections of the other lanes and of the
-// worker then stay. If the server is in this process, it has no tenants, and all lanes use the worker's connection.
+// connectLanes subscribes to the messages that tenants ask a worker to store, in every lane (the queue of some tenants).
+// Each lane has a connection of its own: the server closes a connection that takes messages too slowly, and the
+// connections of the other lanes and of the worker then stay. If the server is in this process, it has no tenants, and
+// all lanes use the worker's connection.
 func (s *service) connectLanes() (lanes []laneConn, err error) {
 	for n := range wire.Lanes {
 		lane := laneConn{}
@@ -47,7 +48,7 @@ func (s *service) connectLanes() (lanes []laneConn, err error) {
 		if nc.Opts.InProcessServer == nil {
 			options := nc.Opts
 			options.Name += " lane " + strconv.Itoa(n)
-			options.ClosedCB = nil
+			options.ClosedCB = nil              // it is for the end of the worker's own connection
 			options.RetryOnFailedConnect = true // if the server is away now, that is no error
 			if lane.nc, err = options.Connect(); err != nil {
 				break
@@ -100,7 +101,7 @@ func (s *service) handleStore(r *nats.Msg) {
 		return
 	}
 
-	// Requests have a bound of their own for the bytes that are being stored.
+	// The bytes that are being stored are bounded: those of requests by one room, those of all other messages by another.
 	room := &s.storeRoom
 	if message.KindOf(subject) == message.KindModel {
 		room = &s.requestRoom
@@ -110,8 +111,8 @@ func (s *service) handleStore(r *nats.Msg) {
 	}
 }
 
-// store stores a message of a user on a subject, after checks, and replies with the stream's reply or with a refusal. A
-// timer need not be intact, because it is made anew.
+// store stores a message of a user on a subject, after checks, and replies with the stream's reply or with a refusal. The
+// checksum of a timer may be wrong, because CheckUserMessage makes a new message from the timer's content.
 func (s *service) store(r *nats.Msg, subject string) {
 	if err := bus.CheckSum(subject, r.Header, r.Data); err != nil && message.KindOf(subject) != message.KindTimer {
 		s.replyRefused(r, bus.CodeDamaged, err.Error())
@@ -136,8 +137,9 @@ func (s *service) store(r *nats.Msg, subject string) {
 	s.recordAudit(subject, reply.Data)
 }
 
-// takePlace takes a place for a request in the backlog of its lane. It returns an error if the lane has no place, or if
-// the request has an owner and the lane is not that owner's. Messages other than requests need no place.
+// takePlace takes a place for a request in the backlog of its lane, the queue in which the jobs of some tenants wait. It
+// returns an error if the lane has no place, or if the request has an owner and the lane is not that owner's. Messages
+// other than requests need no place.
 func (s *service) takePlace(ctx context.Context, subject string) error {
 	if message.KindOf(subject) != message.KindModel {
 		return nil

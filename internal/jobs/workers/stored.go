@@ -52,7 +52,8 @@ type jobChunks struct {
 	n    int
 }
 
-// listChunks returns the set of the job's chunks whose partials are stored.
+// listChunks returns the set of the job's chunks whose partials, the results of their tasks, are stored. It leaves out
+// partials of another number of chunks.
 func (w *sums) listChunks(ctx context.Context, key jobChunks) (map[int]bool, error) {
 	subjects, err := w.partialSubjects(ctx, key.lane, key.job)
 	chunks := make(map[int]bool, len(subjects))
@@ -121,7 +122,8 @@ type references struct {
 	blobs   []string // all blobs that the message names, that of the plan among them
 }
 
-// decodeReferences returns the digests in a network, a task or a partial. A first answer has none.
+// decodeReferences returns the digests in a network, a task or a partial: of the request, of the plan, and of the blobs
+// that the message needs. The plan is a blob unless it is in the message itself (inline). A first answer has none of these.
 func decodeReferences(subject string, data []byte) (refs references, err error) {
 	switch message.KindOf(subject) {
 	case message.KindNetwork:

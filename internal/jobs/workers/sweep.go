@@ -27,7 +27,7 @@ func (w *Aggregate) sweepModel(ctx context.Context, d *hop.Message) (hop.Outcome
 	defer due.Stop()
 	select {
 	case <-due.C:
-	case <-w.StartCtx.Done():
+	case <-w.StartCtx.Done(): // the process ends: another aggregator gets the message
 		return hop.Later(time.Millisecond), nil
 	}
 
@@ -63,11 +63,11 @@ func (w *Aggregate) answerQuestion(ctx context.Context, d *hop.Message, ask job.
 			w.RemoveRequest(ctx, a)
 		}
 		return a != nil, err
-	case job.AskPassed: // a job with a partial has passed the first stage, although a floor below its model says that it waits
+	case job.AskPassed: // has the job passed reparam-worker, although its model seems to wait there? It has if it has a partial
 		return w.Bus.Log.Has(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, id))
 	case job.AskCarry: // make room before the model, if the streams are full
 		return w.moveToEnd(ctx, d)
-	case job.AskUnderWay:
+	case job.AskUnderWay: // does a message of the job wait, or is one being processed?
 		return w.isUnderWay(ctx, lane, id)
 	case job.AskSum: // are all partials stored? Then have them counted again
 		return w.recount(ctx, lane, id)
@@ -96,8 +96,9 @@ func (w *Aggregate) isUnderWay(ctx context.Context, lane int, job string) (bool,
 // it: see streams.Keeper.
 const staleFloor = time.Minute
 
-// recount reports whether all partials of a job are stored. If they are, it has them counted again: it moves the
-// youngest one to the end of its stream, so that it is delivered again, unless it will be delivered anyway.
+// recount reports whether all partials of a job (the values of its tasks) are stored. If they are, it has them counted
+// again: it moves the youngest one to the end of its stream, so that it is delivered again, unless it will be delivered
+// anyway.
 func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplete bool, err error) {
 	subjects, err := w.partialSubjects(ctx, lane, id)
 	if err != nil {
@@ -121,6 +122,7 @@ func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplet
 		return false, err
 	}
 	willBeDelivered := consumer.Delivered.Stream < youngest.Sequence
+	// A partial older than staleFloor counts as acknowledged although the floor is below it.
 	isInWork := consumer.AckFloor.Stream < youngest.Sequence && w.Bus.Conn.Since(youngest.Time) < staleFloor
 	if willBeDelivered || isInWork {
 		return true, nil
@@ -132,9 +134,9 @@ func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplet
 	return true, err
 }
 
-// completeCut returns a cut of a job into n chunks of which every partial is among the subjects, with the filter of its
-// partials. ok is false if there is none. The subjects may be of several cuts: of partial.3.a.2.0, partial.3.a.2.1 and
-// partial.3.a.4.0 the cut into two chunks is complete.
+// completeCut looks for a number n of chunks into which a job was cut and of which every partial is among the subjects. It
+// returns n and the filter of these partials; ok is false if there is no such n. The job may have been cut several times:
+// of partial.3.a.2.0, partial.3.a.2.1 and partial.3.a.4.0 the cut into two chunks is complete.
 func completeCut(subjects map[string]uint64) (filter string, n int, ok bool) {
 	partialCount := map[int]int{} // the number of stored partials of each cut, by its number of chunks
 	for text := range subjects {
@@ -184,8 +186,8 @@ type ackFloors struct {
 // floorFreshFor is the time for which the server's reply about a floor holds.
 const floorFreshFor = 200 * time.Millisecond
 
-// isAcknowledged reports whether all models of a lane up to a sequence are acknowledged, by the floor of their
-// consumer.
+// isAcknowledged reports whether reparam-worker has acknowledged all models of a lane up to a sequence. It compares the
+// sequence with the acknowledgement floor of the lane's consumer: all messages up to the floor are acknowledged.
 func (f *ackFloors) isAcknowledged(ctx context.Context, conn *bus.Conn, lane int, sequence uint64) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -113,7 +113,9 @@ func (w *Worker) consume(ctx context.Context, intake *intake, consumers []string
 	if p.Slots = intake.slots(w.host.Concurrency); w.host.Concurrency != 0 {
 		p.IsHeavy = nil
 	}
-	p.HoldsMessages, p.MaxPriorityAttempt, p.Heartbeat = intake.Unlimited, w.loop.MaxDeliveries, w.loop.Heartbeat
+	p.HoldsMessages = intake.Unlimited          // then messages may wait here, and are not returned for another process
+	p.MaxPriorityAttempt = w.loop.MaxDeliveries // with more deliveries a message comes after all others
+	p.Heartbeat = w.loop.Heartbeat
 	p.RequestCtx, p.Log = w.loop.WorkCtx, w.loop.Log
 	p.Work = func(d *bus.Delivered, free func()) bool { return w.loop.Process(d, &intake.Intake, free) }
 	return pull.Run(ctx, w.loop.Bus.Conn, p)
@@ -153,7 +155,7 @@ func (w *Worker) waitForConsumers(intake *intake) ([]string, error) {
 				err = fmt.Errorf("%w: %w", err, mendErr)
 			}
 			if errors.Is(mendErr, bus.ErrNoStream) || errors.Is(mendErr, streams.ErrRefused) { // somebody has to run btn setup
-				began = time.Now()
+				began = time.Now() // so that startPatience never ends
 				pause = setupRetry
 			}
 		}

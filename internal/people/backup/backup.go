@@ -296,7 +296,7 @@ type zeroCounter struct {
 	zeros int // trailing zero bytes
 }
 
-// Read reads from the underlying reader, and counts.
+// Read reads from the underlying reader, and counts in zeros the bytes of 0 with which all that was read so far ends.
 func (t *zeroCounter) Read(p []byte) (int, error) {
 	n, err := t.Reader.Read(p)
 	nonZero := bytes.TrimRight(p[:n], "\x00") // what was read, without the zeros at its end

@@ -65,7 +65,7 @@ func StartStack(
 		workers.Threads = runtime.GOMAXPROCS(0)
 	}
 	if options.Listen {
-		raiseProcs()
+		raiseProcs() // so that the garbage collector has a thread of its own
 	}
 
 	// Start the servers, and connect the client and the workers to them.

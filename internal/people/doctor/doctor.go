@@ -82,7 +82,7 @@ func Examine(ctx context.Context, p Deployment) []Finding {
 	findings = append(findings, checkClock(ctx, p.Bus.Conn))
 	findings = append(findings, checkStreams(ctx, p.Bus.Conn)...)
 	findings = append(findings, checkLanes(ctx, p.Bus.Conn))
-	findings = append(findings, checkKeys(heardWorkers())...)
+	findings = append(findings, checkKeys(heardWorkers())...) // waits for the end of p.Listen
 	findings = append(findings, checkRegistered(ctx, p.Bus.Models)...)
 	return append(findings, checkRedis(ctx, p.Redis)...)
 }
@@ -233,7 +233,7 @@ func checkRegistered(ctx context.Context, models *bus.Models) (findings []Findin
 	}
 	for _, skipped := range list.Skipped {
 		name, hasNoOwner := strings.CutPrefix(skipped.Subject, message.GraphSubject("", ""))
-		if !hasNoOwner {
+		if !hasNoOwner { // the name begins with the owner
 			name = strings.TrimPrefix(skipped.Subject, wire.Prefix+string(message.KindGraph)+".")
 		}
 		findings = append(findings, Finding{Warning, part, "cannot be read and is skipped: " + skipped.String(), "btn model rm " + name})

@@ -147,8 +147,8 @@ func (f *fitting) addPriorCounts(ctx context.Context, network string) error {
 	return f.addToAll(counts, "the prior")
 }
 
-// addEarlierCounts adds the counts of earlier cases. If the model has a 0 where the counts say that an entry is
-// possible, its row begins anew.
+// addEarlierCounts adds the counts of earlier cases. If an entry of the model is 0 although the counts say that it is
+// possible, reopenRows makes its whole row proportional to the counts, because fitting leaves a 0 as it is.
 func (f *fitting) addEarlierCounts(network string) error {
 	if f.EarlierCounts.Network != network {
 		return fault.New(fault.BadInput, "the counts are of a network with other variables, values or parents, or in another order")
@@ -181,8 +181,9 @@ func (f *fitting) addToAll(counts [][]float64, source string) error {
 	return nil
 }
 
-// reopenRows makes the entries positive that are 0 in the table and possible by the counts. Each row with such an entry
-// becomes proportional to counts + 1; entries that the counts say are not possible become 0.
+// reopenRows looks for rows with an entry that is 0 in the table although the counts say that it is possible. It makes each
+// such row proportional to counts + 1, so that its possible entries are above 0; the others, which the counts mark as
+// notPossible, become 0.
 func (c cpt) reopenRows(counts []float64) {
 	c.forEachRow(func(first int) {
 		// The sum of counts + 1 over the possible entries of the row.

@@ -48,6 +48,7 @@ func (f *fitting) expectCounts(ctx context.Context) (counts [][]float64, step St
 	if err != nil {
 		return nil, step, err
 	}
+	// The objective is the likelihood plus the logarithm of the tables' prior density.
 	step.Start, step.Iteration, step.Objective = f.state.Start, f.state.Iteration, step.Ln
 	for k, c := range f.cpts {
 		step.Objective += c.lnPrior(f.addedCounts[k])
@@ -55,9 +56,10 @@ func (f *fitting) expectCounts(ctx context.Context) (counts [][]float64, step St
 	return counts, step, nil
 }
 
-// countCases returns how often some cases are expected to have each entry of each table, and their likelihood. It asks
-// one job for each part of the cases, at most maxConcurrentJobs at a time; name is the middle of the jobs' ids.
-// progress hears of the weight of the cases that are done.
+// countCases returns how often some cases are expected to have each entry of each table, and their likelihood. It cuts
+// the cases into parts and asks one job for each, at most maxConcurrentJobs at a time; name is the middle of the jobs'
+// ids. It calls progress with the weight of the cases that are done. The expected count of an entry θ is
+// θ · ∂ ln-likelihood/∂θ.
 func (f *fitting) countCases(ctx context.Context, name string, data *Data, progress func(doneWeight float64)) ([][]float64, Step, error) {
 	base, err := wire.NewRequest(f.model)
 	if err != nil {
@@ -69,7 +71,7 @@ func (f *fitting) countCases(ctx context.Context, name string, data *Data, progr
 	parts := data.cutIntoParts()
 	f.answerParts(ctx, request, name, data, parts, progress)
 
-	// The gradient of the whole likelihood gives the counts.
+	// The gradients of all parts' ln-likelihoods add up to that of the whole, which gives the counts.
 	gradient, step, err := sumAnswers(parts)
 	if err != nil {
 		return nil, step, err

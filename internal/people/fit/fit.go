@@ -251,7 +251,7 @@ func (f *fitting) seed() uint64 {
 func (f *fitting) beginStart() {
 	f.setTables(f.startTables)
 	if seed := f.seed(); seed != 0 {
-		rng := rand.New(rand.NewPCG(seed, 1))
+		rng := rand.New(rand.NewPCG(seed, 1)) // the second seed is 1 for rows, and 2 or more for perturbations
 		for _, c := range f.cpts {
 			c.drawRows(rng)
 		}

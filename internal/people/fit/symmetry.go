@@ -19,7 +19,7 @@ const (
 // perturbAlike looks for unobserved variables with states that EM cannot tell apart, perturbs the tables of their children, and reports
 // whether there are such variables. after is the iteration that has just ended; -1 if EM begins.
 func (f *fitting) perturbAlike(after int) bool {
-	tolerance := startTolerance
+	tolerance := startTolerance // relative difference up to which states count as alike
 	if after >= 0 {
 		tolerance = endTolerance
 	}
@@ -47,7 +47,7 @@ func (f *fitting) perturbAlike(after int) bool {
 	}
 
 	// Perturb the tables that have such a variable as a parent.
-	rng := rand.New(rand.NewPCG(seed, 2+uint64(f.state.Start)))
+	rng := rand.New(rand.NewPCG(seed, 2+uint64(f.state.Start))) // 2 or more: beginStart draws rows with 1
 	for _, table := range f.cpts {
 		hasHiddenParent := slices.ContainsFunc(hidden, func(v int) bool {
 			return table.variable != v && slices.Contains(f.model.Factors[table.factor].Scope, v)
@@ -69,7 +69,7 @@ func (c cpt) perturbEntries(rng *rand.Rand) {
 }
 
 // hiddenWithAlikeStates returns the variables that no case observes and that have two possible states which are alike
-// in the tables of all children. EM cannot tell such states apart: what cases expect of them is proportional.
+// in the tables of all children. EM cannot tell such states apart: their expected counts stay proportional.
 func (f *fitting) hiddenWithAlikeStates(tolerance float64) (hidden []int) {
 	for _, table := range f.cpts {
 		v := table.variable

@@ -25,9 +25,9 @@ type cpt struct {
 // rowSlack is the largest deviation from 1 of a row's sum in a file: the M step makes it 1.
 const rowSlack = 1e-5
 
-// conditionalTables returns a copy of a model with the conditional probability tables of that copy. Each table must be
-// of another variable: one over whose values its rows sum to 1. Factors in other forms than tables stay as they are;
-// fixed is their number.
+// conditionalTables returns a copy of a model with the conditional probability tables of that copy. Each table is the
+// conditional distribution of one variable: one over whose values the table's rows sum to 1, and that no other table is
+// of. Factors in other forms than tables stay as they are; fixed is their number.
 func conditionalTables(m *factorgraph.Model) (model *factorgraph.Model, cpts []cpt, fixed int, err error) {
 	copied, candidates, fixed, err := copyTables(m)
 	if err != nil {
@@ -58,9 +58,10 @@ func conditionalTables(m *factorgraph.Model) (model *factorgraph.Model, cpts []c
 	return copied, cpts, fixed, nil
 }
 
-// copyTables returns a copy of a model with its own tables, and for each of its factors the variables that it can be the table of: those
-// over whose values its rows sum to 1. The last variable of a scope comes first, as it is the likeliest. A factor in another form than a
-// table has none; fixed is the number of these factors. A table that has none is an error.
+// copyTables returns a copy of a model with its own tables, and for each of its factors the candidates: the variables over whose values the
+// rows of its table sum to 1, so that it may be their conditional distribution. The last variable of a scope comes first, as it is the
+// likeliest. A factor in another form than a table has no candidates; fixed is the number of these factors. A table without candidates is
+// an error.
 func copyTables(m *factorgraph.Model) (copied *factorgraph.Model, candidates [][]int, fixed int, err error) {
 	copied = new(factorgraph.Model)
 	*copied = *m
@@ -142,8 +143,9 @@ func (c cpt) sumsToOne() bool {
 	return isStochastic
 }
 
-// normalise makes each row proportional to numbers: one at least 0 for each entry. Entries that are 0 stay 0, and a row
-// stays as it is if the numbers of its other entries are all 0. numbers may be the table's own data.
+// normalise makes each row proportional to numbers, which has a number of at least 0 for each entry of the table, so that
+// the row sums to 1. Entries that are 0 stay 0, and a row stays as it is if the numbers of its other entries are all 0.
+// numbers may be the table's own data.
 func (c cpt) normalise(numbers []float64) {
 	c.forEachRow(func(first int) {
 		sum := 0.0

@@ -98,8 +98,9 @@ type Unreached struct {
 // minRowShare is the share of the weight of all cases up to which a row counts as unreached.
 const minRowShare = 1e-9
 
-// findUnreached returns the rows that the cases are expected to have at most minRowShare of their weight in. counts are
-// the expected counts by table.
+// findUnreached counts the rows that hardly any case reaches: those whose expected counts add up to at most minRowShare of
+// the cases' weight. A row of a table has the probabilities of a variable's values for one assignment of its parents.
+// counts are the expected counts by table.
 func (f *fitting) findUnreached(counts [][]float64) (u Unreached) {
 	for k, c := range f.cpts {
 		row := 0 // number of the row in its table
