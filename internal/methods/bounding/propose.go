@@ -74,9 +74,10 @@ func (l *boundList) add(b *Bound, flops, bytes float64) {
 	l.estimate.Cost.Bytes = max(l.estimate.Cost.Bytes, bytes)
 }
 
-// addSpins adds the bounds for a model of spins that fit the work, in flops, and the memory: a determinant and, if its couplings attract,
-// Bethe's value. These and mini-buckets share the work equally. If the determinant takes less than its share, the others have more. It
-// returns the share of mini-buckets.
+// addSpins adds the bounds for a model of spins that fit the work, in flops, and the memory: an upper bound by a determinant and, if the
+// couplings attract, a lower bound by Bethe's value. These two and mini-buckets, which come later, share the work equally. If the
+// determinant takes less than its share, that of the others does not grow; if it takes more, theirs is less. It returns the share of
+// mini-buckets.
 func (l *boundList) addSpins(m *ising.Model, work, memory float64) (share float64) {
 	isAttractive := isingbounds.AttractiveSigns(m) != nil
 	kinds := 2.0 // that share the work
@@ -85,7 +86,7 @@ func (l *boundList) addSpins(m *ising.Model, work, memory float64) (share float6
 	}
 	share = work / kinds
 
-	rounds, slices := determinantSize(m.N, share, memory)
+	rounds, slices := determinantSize(m.N, share, memory) // rounds: 0 if only the bound before any round fits, −1 if not even that
 	// On a dense model mini-buckets are far off, so that the beginning of a determinant may take most of the work.
 	isDense := 4*len(m.To) >= m.N*m.N // a quarter of all pairs or more have a coupling; m.To has each pair twice
 	if rounds < 0 && isDense {

@@ -62,7 +62,8 @@ func linksCost(net *btn.Network, levels countspace.Levels) float64 {
 	return cost
 }
 
-// linkCost returns the multiply-adds of tensor.CountPoly for one link: of its count polynomial over a component's levels.
+// linkCost returns the multiply-adds of tensor.CountPoly for one link, a tensor and its legs. Its count polynomial has a variable for each
+// level of values that a component counts. Its box is the range of the exponents, which has a coefficient for each combination of counts.
 func linkCost(link btn.Link, levels countspace.Levels) float64 {
 	boxSize := boxVolume(boxOf(link.Legs, levels))
 	switch t := link.T.(type) {

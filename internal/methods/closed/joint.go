@@ -15,11 +15,12 @@ import (
 //
 //	M(x) = Σ_c S_c [z^c] Π_{v asked} w_v(x_v) p_{v,x_v}(z) · Π_{other links} p_j(z)
 //
-// for components of rank one and symmetric ones. S is contracted with the product over the other links once, so that a cell takes a few
+// for components of rank one and symmetric ones. A link is a tensor of the network and its legs. p_j is its polynomial, in which a monomial
+// z^c stands for counts c of legs by level. S is contracted with the product over the other links once, so that a cell takes a few
 // small products. The last variable changes fastest. Without counts, for components of rank one, all polynomials are constants and S is 1.
 func (j form) jointCounts() ([]scaled.Number, error) {
 	s, levels := j.symmetricPoly, j.levels
-	if levels.D == 1 {
+	if levels.D == 1 { // nothing is counted: a component of rank one
 		s = countspace.Constant(0, scaled.One)
 	}
 

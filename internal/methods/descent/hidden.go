@@ -428,7 +428,7 @@ func (s state) restrict(t *sumproduct.Table, hidden []int) (r rationalTable) {
 		if t.Exp != nil {
 			x.SetMantExp(x, int(t.Exp[entry]))
 		}
-		number, _ := x.Rat(nil)
+		number, _ := x.Rat(nil) // exact: a float is a rational number
 		r.data = append(r.data, number)
 	})
 	return r

@@ -118,8 +118,9 @@ func (s *pathSearch) try(ctx context.Context, path *Path) error {
 	return nil
 }
 
-// tryTrees tries contraction trees, with slices if they do not fit. A search for a tree does not count that all tables of a path are kept.
-// So the budget of the search is halved until a path fits, down to a 64th of the memory (chosen).
+// tryTrees tries contraction trees as paths, the sequences in which tables are multiplied and summed. If one does not fit the memory, it is
+// tried with slices, too: some indices are then fixed at one value after the other. A search for a tree does not count that all tables of a
+// path are kept. So the memory that the search is given is halved until a path fits, down to a 64th of the memory (chosen).
 func (s *pathSearch) tryTrees(ctx context.Context, o PlanOptions) error {
 	if len(s.shape.Edges) < 2 { // there is nothing to merge
 		return nil

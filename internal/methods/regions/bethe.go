@@ -66,8 +66,8 @@ func propagateOnce(ctx, enough context.Context, e *sumproduct.Expression, s quer
 }
 
 // InsertBethe inserts the value of belief propagation before the estimates of an assignment, so that a job has a value early. If the first
-// of them is cheap anyway, and for method auto the plan has bounds, it only calls ReportPhases. The plan stays as it is if belief
-// propagation has no value. A phase is a state in which belief propagation ends.
+// estimate with a value is cheap anyway, and for method auto the plan has bounds, it only calls ReportPhases. The plan stays as it is if
+// belief propagation has no value. A phase is a state in which belief propagation ends.
 func InsertBethe(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (*btn.Assignment, error) {
 	isSoon := flopsBeforeValue(assignment.Plan) <= soonShare*j.Settings.Budget
 	if isSoon && (!j.IsAuto() || hasBounds(assignment.Plan)) {
@@ -86,7 +86,7 @@ func InsertBethe(ctx context.Context, j *proposal.Job, assignment *btn.Assignmen
 		return nil, err
 	}
 	report, first := phases.report(), phases.states[0]
-	isImpossible := first.Contradiction >= 0 && !first.Signed
+	isImpossible := first.Contradiction >= 0 && !first.Signed // messages exclude all values of an index: Z is 0 if no entry is below 0
 	if report.LogZ == nil || isImpossible {
 		return assignment, nil
 	}

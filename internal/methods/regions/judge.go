@@ -93,7 +93,8 @@ func (j *regionsJudge) Add(e *judge.Estimate) error {
 	return nil
 }
 
-// MakeStatement implements judge.Judge. The best estimate is one of the largest size. Its uncertainty is the largest of
+// MakeStatement implements judge.Judge. A track is the estimates by regions of one kind, by increasing size. The best estimate is one of
+// the largest size. Its uncertainty is the largest of
 //
 //   - the change that its track is expected to make next (expectedChange), and twice its distance (judge.PlanDistanceFactor) from regions
 //     of another kind, ten times (judge.FirstLevelFactor) if there is only one size;
@@ -205,7 +206,7 @@ func otherFixedPoints(p *query.Propagation) float64 {
 		return 0
 	}
 	if p.Apart && p.Together != nil {
-		return math.Log1p(math.Exp(slices.Min(p.Phases) - *p.Together))
+		return math.Log1p(math.Exp(slices.Min(p.Phases) - *p.Together)) // ln of (sum + smallest)/sum
 	}
 
 	sum := 0.0
@@ -245,6 +246,7 @@ func (j *regionsJudge) decay(best *judge.Estimate) (ratio float64, ok bool) {
 		values = append(values, *j.Propagation.LogZ)
 	}
 	for _, e := range j.Estimates {
+		// Estimates of rule LogLinear are by regions, and Level is their size; at −1 they are belief propagation alone.
 		if e.LogZ != nil && e.Plan.Rule == btn.LogLinear && e.Plan.Level >= 0 && e.Kind == best.Kind {
 			values = append(values, *e.LogZ)
 		}

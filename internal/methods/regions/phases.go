@@ -171,9 +171,9 @@ func (k *maximumKind) otherImages() (count int) {
 // Chosen.
 const mostMessages = (4<<20 - 4096) / 9
 
-// messages returns the messages of the phases that hardly overlap, one phase after the other. It returns only the messages of the state to
-// use first if there is one phase, if that state is not the first of them, or if the messages would be more than mostMessages. A phase is a
-// state in which belief propagation ends.
+// messages returns the messages of the phases that hardly overlap, one phase after the other. A phase is a state in which belief
+// propagation ends, and states[0] is the one to use first. The result is the messages of states[0] alone if fewer than two phases hardly
+// overlap, if states[0] is not the first of them, or if the messages would be more than mostMessages.
 func (p *phaseSet) messages() []float64 {
 	messages := p.states[0].Messages()
 	phases := bp.Phases(p.states, phaseOverlap)

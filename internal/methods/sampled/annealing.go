@@ -45,8 +45,8 @@ type Annealing struct {
 // MaxKnots bounds the knots of a ladder.
 const MaxKnots = 64
 
-// Fits implements Sampling. It checks the rungs, the steps and the knots, and that the chains for states (s.Of, if it is above 0) are no
-// fewer than end, the number of the last component plus one.
+// Fits implements Sampling. It checks the rungs, the steps and the knots. If the question asks for states, s.Of is the number of all
+// components of the plan, and end, the number of the part's last component plus one, must not exceed it. Otherwise s.Of is 0.
 func (s *Annealing) Fits(_ *btn.Network, end int64) error {
 	switch {
 	case s.Rungs < 1 || s.Rungs > 1<<30:

@@ -312,9 +312,11 @@ func (a *alternatives) tryForests(ctx context.Context) error {
 	return err
 }
 
-// tryBeliefs tries chains that begin with beliefs, with the steps of the best kind. They have to spread less, and to find all modes.
+// tryBeliefs tries chains that begin with draws from the beliefs of belief propagation, with the steps of the best kind of chains so far.
+// They become the best kind if ln of their weights varies by less than productGain times that of the best kind, and if they find all modes
+// (mayTrustBeliefs).
 func (a *alternatives) tryBeliefs(ctx context.Context) error {
-	if a.model.StartFlops() >= a.budget {
+	if a.model.StartFlops() >= a.budget { // the beliefs alone take too long
 		return nil
 	}
 	path := a.sampler.Path()

@@ -403,8 +403,9 @@ func (w *walker) sweep(r *rand.Rand, beta float64) {
 	}
 }
 
-// lnConditional returns, by value of variable v, ln of the distribution of sweep given the values of all other variables in the state. The
-// result is valid until the next call.
+// lnConditional returns, by value a of variable v, ln of the unnormalised probability of the value given the values of all other variables
+// in the state, for a step of sweep: field(a) + ½ Σ_k λ_k s_k(a)² + β Σ_p h_p(a) (R ξ)_p and the logarithms of the tables of the fit's
+// rest. s_k(a) is statistic k with v at a. The result is valid until the next call.
 func (w *walker) lnConditional(v int, beta float64) []float64 {
 	m, values := w.interactions, len(w.field)
 	d := m.domains[v]
@@ -418,7 +419,7 @@ func (w *walker) lnConditional(v int, beta float64) []float64 {
 			ln[a] += half * (sumOfOthers + y) * (sumOfOthers + y)
 		}
 	}
-	for p := range d - 1 {
+	for p := range d - 1 { // the basis functions of v: function p has the value h at value a
 		f := beta * w.residualField[m.firstCoordinate[v]+p]
 		for a, h := range m.functions[v][p*d:][:d] {
 			ln[a] += h * f

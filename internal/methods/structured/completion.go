@@ -105,8 +105,8 @@ func (c *completion) chooseFirstOutliers(loose map[int]bool) {
 }
 
 // choosePairsToSample fills sample: for each variable about maxSample of the interacting pairs that it is in, without the loose ones. A
-// variable of fewer than minSample such pairs has no sample. The pairs are taken at equal distances in the variable's list. The first one
-// differs from variable to variable.
+// pair is loose if its variables interact with few variables in common (loosePairs). A variable of fewer than minSample such pairs has no
+// sample. The pairs are taken at equal distances in the variable's list, from a place that differs from variable to variable.
 func (c *completion) choosePairsToSample(loose map[int]bool) {
 	pairsOf := make([][]int, len(c.domains)) // by variable
 	for _, r := range c.interacting {

@@ -393,9 +393,10 @@ func unitRoundings(ln float64, exp int) float64 {
 	return 2 * math.Abs(ln+float64(exp)*math.Ln2)
 }
 
-// roundingScale returns the number that the roundings of a component with phases are relative to, in units of 2^exp; the component is
-// turned · 2^exp. The total is a product of factors: sums of variables and messages of roots. Each factor is off by a rounding of the sum
-// of its terms' sizes, and this shifts the total by that times all other factors. The result is the sum of these shifts over the factors.
+// roundingScale returns the number, in units of 2^exp, that the roundings of a component with phases are relative to. The component is the
+// complex number turned · 2^exp, a product of factors: sums over single variables (freeSums) and messages of roots. The rounding of a
+// factor is relative to the sum of its terms' sizes, which is the same factor in w.plain. It shifts the product by that times all other
+// factors. The result is the sum of these shifts over the factors.
 func (w *nodeWorker) roundingScale(turned phase, exp int) (scale float64) {
 	for s, factor := range w.phase.freeSums {
 		scale += w.phase.totalWithout(turned, exp, s, factor).size() * float64(w.plain.freeSums[s])

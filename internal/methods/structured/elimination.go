@@ -291,9 +291,10 @@ func (e *elimination[T]) fillShares(z T, exp int) {
 	e.fillIndependentLeaves(z)
 }
 
-// propagateBack computes two things from the adjoint of clique c, which is the derivative of the total with respect to the clique's
-// message: the shares of the clique's variable, in units of 2^exp, and the adjoints of the messages that the clique received.
-// messageEntry[i] is the message's entry for entry i of the table, and entryOf[i] that of an operand.
+// propagateBack computes two things from the adjoint of clique c: the shares of the clique's variable, in units of 2^exp, and the adjoints
+// of the messages that the clique received. A clique sums one variable out of a table, a product of weights, tables of the rest and
+// received messages, and sends the sum as its message. The adjoint of a message is the derivative of the total with respect to it. Entry i
+// of the table is a term of the message's entry messageEntry[i], and a product of the operands' entries entryOf[i].
 func (e *elimination[T]) propagateBack(c, exp int) {
 	clique := &e.program.cliques[c]
 	table, adjoint := e.tables[c], e.adjoints[c]

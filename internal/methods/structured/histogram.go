@@ -168,11 +168,12 @@ func newHistogram(f *Fit, weights [][]float64, memory int64) (*histogram, error)
 	return h, nil
 }
 
-// flops returns the flops of a sum over all assignments, with marginals or without.
+// flops returns the flops of a sum over all assignments, with marginals or without. n.States counts the states of all partial sums, so that
+// one pass over the variables takes stateFlops · n.States.
 func (n *Integers) flops(marginals bool) float64 {
 	flops := stateFlops * n.States
 	if marginals {
-		flops *= 2 + n.recomputations()
+		flops *= 2 + n.recomputations() // the pass forth, the pass back, and partial sums that are computed again for the pass back
 	}
 	return flops
 }

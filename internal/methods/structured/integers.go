@@ -76,7 +76,7 @@ func (n *Integers) check(f *Fit) error {
 // integerFit returns the fit for a histogram if the statistics of an approximation are integers in some basis. It returns nil if they are
 // not, if their sums have too many states, if the network has tables with zeros, or leaves, or if the fit is not exact.
 func (m *interactions) integerFit(ctx context.Context, net *btn.Network, approximation *lowRank, memory int64) (*Fit, error) {
-	if len(m.leaves)+len(m.otherTables)+len(m.zeroPairs) > 0 { // such a fit has no rest
+	if len(m.leaves)+len(m.otherTables)+len(m.zeroPairs) > 0 { // a histogram has statistics only, and no further tables
 		return nil, nil
 	}
 	integers := m.findLattice(approximation)

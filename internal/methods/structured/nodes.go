@@ -236,8 +236,9 @@ func (s *search) lnComponent(n node) float64 {
 	return ln
 }
 
-// climb looks for a node, a point of the quadrature, with a large weighted component, and raises lnLargest to it. It starts at node 0 and
-// moves along one statistic after the other as long as that helps, first by 16 nodes, then by 8, 4, 2 and 1.
+// climb looks for a node, a point of the quadrature, whose component times its quadrature weight is large. lnComponent, which evaluates the
+// nodes on the way, records the largest such product in lnLargest. climb starts at node 0 and moves along one statistic after the other as
+// long as the product grows, first by 16 nodes, then by 8, 4, 2 and 1.
 func (s *search) climb() {
 	var current node
 	lnHere := s.lnComponent(current) + s.lnWeight(current)
@@ -248,7 +249,7 @@ func (s *search) climb() {
 				neighbour := current
 				neighbour[k] += delta
 				isOutside := int(neighbour[k]) < a.first || int(neighbour[k]) > a.last
-				if a.isNegative || isOutside { // a negative λ does not change the size
+				if a.isNegative || isOutside { // if λ < 0, lnComponent is the same for all nodes of the axis
 					continue
 				}
 				if lnNeighbour := s.lnComponent(neighbour) + s.lnWeight(neighbour); lnNeighbour > lnHere {

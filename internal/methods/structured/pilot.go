@@ -88,15 +88,16 @@ func FindNearPath(
 	return path, spread, flopsPerChain, setup, nil
 }
 
-// nearFit returns a fit of the given rank that is near the network, with λ > 0 only. It is nil if the rest has no elimination in small
-// tables. hasRank is false if there are fewer directions with λ > 0, or too many nodes.
+// nearFit returns a fit that is near the network: its interactions are those of rank statistics with λ > 0, and the rest is a list of
+// tables. The fit is nil if these tables have no elimination in small tables. hasRank is false if there are fewer statistics with λ > 0, or
+// if the fit's quadrature has more than maxNearNodes nodes.
 func (m *interactions) nearFit(ctx context.Context, rank int) (fit *Fit, hasRank bool, err error) {
 	positive, err := m.nearestPositive(ctx, rank)
 	if err != nil || len(positive.lambda) < rank {
 		return nil, false, err
 	}
-	const noResidual = 0                                                   // the chains correct it
-	if fit, err = m.writeFit(ctx, positive, nil, noResidual); err != nil { // nil: no outliers
+	const noResidual = 0                                                   // how far the fit is off: chains correct that
+	if fit, err = m.writeFit(ctx, positive, nil, noResidual); err != nil { // nil: no pairs that the fit leaves out
 		return nil, false, err
 	}
 	if fit == nil {

@@ -160,8 +160,8 @@ func HasEnoughPairTables(net *btn.Network) bool {
 	return variables >= minVariables && float64(pairs) >= minPairs
 }
 
-// countPairTables returns the numbers of variables and of tables of two variables after the leaves are summed out. A leaf leaves one table
-// of its two neighbours. Linear time.
+// countPairTables returns the numbers of variables and of tables of two variables after the leaves are summed out. A leaf is a variable
+// whose tables are all over the same three variables. Its sum is one table of the two others. Linear time.
 func countPairTables(net *btn.Network) (variables, pairs int) {
 	variables = len(net.Variables)
 	if leaves := findLeaves(net); leaves != nil {

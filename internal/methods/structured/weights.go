@@ -106,8 +106,8 @@ type prefix[T any] struct {
 	lnScale, spread float64
 }
 
-// belongsTo reports whether p is the prefix of node n: whether the two nodes agree in the statistics before last of the same sign of λ.
-// last is the last statistic of that sign, or −1 if there is none.
+// belongsTo reports whether p is the prefix of node n. A prefix is the product of the factors of all statistics of one sign of λ but the
+// last one. So p.node and n have to agree in these statistics. last is the last statistic of that sign, or −1 if there is none.
 func (p *prefix[T]) belongsTo(n node, e *evaluator, last int) bool {
 	if !p.isSet {
 		return false

@@ -45,13 +45,14 @@ func UpperBound(ctx context.Context, m *ising.Model, rounds, maxBounds int) (flo
 }
 
 // DeterminantCost returns an upper bound of the cost of UpperBound for n spins, with the same rounds and maxBounds: its time in flops at
-// 3e9 a second, and its memory in bytes.
+// 3e9 a second, and its memory in bytes. The first of the maxBounds bounds is that of the model and takes the given rounds. Each other one
+// is that of a slice, which is the model with some spins held at fixed signs, and takes sliceRounds rounds.
 func DeterminantCost(n, rounds, maxBounds int) (flops, bytes float64) {
 	size := float64(n) + 1 // rows of the matrix
 	// A round inverts and factorises matrices, 5 size³ together. The matrices take 48 bytes for each entry: 6 numbers.
 	flops = (5*size*size*size + spinWork*size) * (float64(rounds) + sliceRounds*float64(maxBounds-1))
-	if rounds < fewRounds { // startSpectrally: products with A, and some factorisations of size³/3
-		flops += 1.5*size*size*size + 2*(powerSteps+100)*size*size
+	if rounds < fewRounds { // startSpectrally: powerSteps products with A, and some factorisations of size³/3
+		flops += 1.5*size*size*size + 2*(powerSteps+100)*size*size // 100: for the passes of its trials over their matrices
 	}
 	return flops, 48*size*size + 2*float64(maxBounds)*(40*size+200) // a slice has at most 40 bytes for each spin and 200 more
 }

@@ -30,14 +30,14 @@ func price(ctx context.Context, h contractionorder.Hypergraph) (c cost, err erro
 	}
 	err = contractionorder.WalkPlainly(ctx, h, order, func(s *contractionorder.Step) bool {
 		summed := float64(h.Dims[s.Sum[0]])
-		log2 := 0.0 // of the entries of the table before the sum; s.Full may be beyond float64
+		log2 := 0.0 // of the number of entries of the table before the sum; the number itself, s.Full, may be beyond float64
 		for _, i := range slices.Backward(s.Out) {
 			log2 += math.Log2(float64(h.Dims[i]))
 		}
 		log2 += math.Log2(summed)
 		c.log2 = max(c.log2, log2)
 		c.flops += math.Exp2(log2) * float64(len(s.In)+1)
-		c.entries += math.Exp2(log2) / summed
+		c.entries += math.Exp2(log2) / summed // those of the table after the sum
 		return true
 	})
 	return c, err

@@ -464,9 +464,9 @@ func (m *Model) runChains(
 	return endStates, err
 }
 
-// Gains runs the chains from ≤ c < to and returns their weights, and how much their log-weights grow on the way. The rungs, a multiple of
-// parts, are divided into equal parts: gains[k][c−from] is the growth in part k. Chains that end with weight 0 have gains, too. Errors:
-// those of Run.
+// Gains runs the chains from ≤ c < to and returns their weights, and how much their log-weights grow on the way. The way has p.Rungs steps,
+// a multiple of parts, and is divided into equal parts: gains[k][c−from] is the growth in part k. Chains that end with weight 0 have gains,
+// too. Errors: those of Run.
 func (m *Model) Gains(ctx context.Context, p Path, from, to int64, parts int) (gains [][]float64, w *Weights, err error) {
 	gains = make([][]float64, parts)
 	for k := range gains {

@@ -241,7 +241,7 @@ func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float
 		if ctx.Err() != nil {
 			return nil
 		}
-		if k%renewalRungs == 0 || k+1 == p.Rungs {
+		if k%renewalRungs == 0 || k+1 == p.Rungs { // sweeps change energies step by step, and roundings add up
 			w.recomputeEnergies()
 		}
 		for c, e := range w.energy { // ln ψ_β(x) grows by e per unit of β
@@ -250,7 +250,7 @@ func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float
 		if part := p.checkpointAt(k + 1); part >= 0 { // record the log-weights at the end of this part of the rungs
 			copy(p.checkpoints.lnWeights[part][first-p.checkpoints.first:], ln)
 		}
-		if k+1 < p.Rungs {
+		if k+1 < p.Rungs { // the last weight needs no sweep at β = 1
 			w.sweep(p.Beta(k+1), p.Step)
 		}
 	}

@@ -66,7 +66,7 @@ func (f *forests) placeForest(s *ising.Model, class, members, order []int, isPla
 			if class[child] != class[i] || isPlaced[child] { // in another forest, or the parent of i
 				continue
 			}
-			f.parentCouplings[len(order)] = float32(-unit * s.J[k]) // unit: log odds in powers of 2
+			f.parentCouplings[len(order)] = float32(-unit * s.J[k]) // −K; unit turns J into log odds K in powers of 2
 			f.parentOffsets[len(order)] = int32(place * rowBytes)
 			f.drift += float64(float32(unit * s.J[k])) // sums over forests are relative to 2^{β·drift/2}
 			order, isPlaced[child] = append(order, child), true

@@ -16,7 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
-// unit turns a field into the logarithm of the odds of a spin in powers of 2.
+// unit turns a field h into the log odds of a spin in powers of 2: log2 of p(+1)/p(−1) = e^{2h} is 2h·log2(e).
 const unit = 2 * math.Log2E
 
 // spinModel is a model of spins in the form for the loops. Fields and couplings are log odds in powers of 2. Spins are in the order of
@@ -133,7 +133,8 @@ func (l *spinModel) sweepFlops() float64 {
 	}
 	work := n * (9 + 0.06*n) // a step for each spin, and its field as a sum over all spins
 	for _, r := range l.denseRows {
-		work += 1.3 * float64(len(r.laterCouplings))
+		// computeFields reads the spins before any of the eight has stepped. So a step then changes the fields of later ones of the eight.
+		work += 1.3 * float64(len(r.laterCouplings)) // measured
 	}
 	return work
 }
@@ -288,13 +289,13 @@ func (b *spinChains) addLogWeights(ln []float64) {
 	}
 }
 
-// roundingCorrection returns, for every chain, ln ψ of its last state less the ln ψ of the model with rounded fields and couplings. The
-// path ended at the rounded model, which has float32, so that log-weights need the correction.
+// roundingCorrection returns a correction of the log-weight of every chain. Chains walk to a model whose fields and couplings are rounded
+// to float32. The correction is ln ψ of the chain's last state in the model less ln ψ of the same state in the rounded model.
 func (b *spinChains) roundingCorrection() (ln [GroupSize]float64) {
 	m := b.model
 	for i := range m.N {
 		var field [GroupSize]float64
-		fieldError := m.H[i] - float64(b.fields[i])/unit // b.fields are rounded log odds in powers of 2, unit for a field of 1
+		fieldError := m.H[i] - float64(b.fields[i])/unit // fields[i] is unit·H[i] rounded to float32
 		for c := range field {
 			field[c] = fieldError
 		}

@@ -135,8 +135,9 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 	return p, total
 }
 
-// writeOpen writes to p, by value of c's index, the product of its open tables, divided by the largest: of those that depend on no value,
-// of those that depend on values of x, and, if messages follow the values drawn, of the messages that stand for open tables.
+// writeOpen writes to p, by value of c's index, the product of the index's open tables, divided by the largest. A table is open if some of
+// its other indices are not drawn yet; they are summed out. The product has three parts: fixedProduct of the tables that depend on no value
+// drawn, the tables c.open that depend on values of x, and, if messages follow the values drawn, the messages that stand for open tables.
 func (d *Drawer) writeOpen(p []float64, c *conditional, x []int) {
 	copy(p, c.fixedProduct)
 	for k := range c.open {

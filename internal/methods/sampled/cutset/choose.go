@@ -88,7 +88,8 @@ type cutChoice struct {
 	isCut      []bool
 }
 
-// cut adds an index to the cut-set. A product that is not too large any more does not count for its other indices.
+// cut adds an index to the cut-set, so that products with it, the tables that are summed, have fewer entries. largeCount is by index the
+// number of its products that are too large. If a product is not too large any more, the counts of its other indices fall by 1.
 func (c *cutChoice) cut(index int) {
 	c.isCut[index] = true
 	for _, k := range c.products[index] {

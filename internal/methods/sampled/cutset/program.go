@@ -140,8 +140,8 @@ func planSteps(h contractionorder.Hypergraph, order []int, rest int) (steps []bu
 	for t, scope := range h.Edges {
 		isUncut[t] = !slices.ContainsFunc(scope, func(i int) bool { return sliced.Dims[i] < h.Dims[i] })
 	}
-	isMaximal := make([]bool, len(h.Dims)) // false: all indices are summed
-	steps, _ = buckets.AlongOrder(context.Background(), sliced, order[:rest], isMaximal)
+	isMaximal := make([]bool, len(h.Dims))                                               // false: all indices are summed
+	steps, _ = buckets.AlongOrder(context.Background(), sliced, order[:rest], isMaximal) // the only error is the context's
 	for _, s := range steps {
 		areUncut := !slices.ContainsFunc(s.In, func(t int) bool { return !isUncut[t] })
 		isUncut, isCommon = append(isUncut, areUncut), append(isCommon, areUncut)
@@ -180,16 +180,17 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 	return p, nil
 }
 
-// addSteps lays out the steps that sum out the first rest indices of an order.
+// addSteps appends to p.steps the steps that sum out the first rest indices of an order, one each. A step multiplies all tables with its
+// index and all messages, results of earlier steps, with it. The sum is its own message.
 func (p *Program) addSteps(h contractionorder.Hypergraph, order []int, rest int) {
-	const acrossDropped = false // blocks run over the axes of the message
+	const acrossDropped = false // the kernel's innermost loops run over the axes of the message, not over the summed index
 	stride := make([]int, len(h.Dims))
 	scopes := slices.Clone(h.Edges) // of the tables, then of the messages
 	steps, isCommon := planSteps(h, order, rest)
 	for k, s := range steps {
 		kernel := buckets.NewKernel(h.Dims, &s, scopes, acrossDropped, stride)
-		isLast := len(s.Out) == 0 // the message is a number
-		p.steps = append(p.steps, step{kernel, s.Drop[0], isCommon[k], isLast})
+		isLast := len(s.Out) == 0                                               // the message is a number
+		p.steps = append(p.steps, step{kernel, s.Drop[0], isCommon[k], isLast}) // Drop[0]: the index; isCommon: the same in all slices
 		p.maxInner = max(p.maxInner, kernel.Inner)
 		scopes = append(scopes, s.Out)
 	}

@@ -117,7 +117,8 @@ func (s *Space) selectSlice(x []int) (ln float64) {
 // returns false, without a message, if products may leave the range of float64.
 func (s *Space) computeMessage(k int) bool {
 	st := &s.program.steps[k]
-	leastPossible := 1.0 // no product above 0 is smaller
+	// Give up if products may underflow. leastPossible is the product of the smallest entries above 0: no product above 0 is smaller.
+	leastPossible := 1.0
 	for i := range st.In {
 		leastPossible *= s.smallestEntry(st.In[i].Table)
 	}
@@ -125,7 +126,8 @@ func (s *Space) computeMessage(k int) bool {
 		return false
 	}
 
-	// The message has Outer blocks of Inner entries. Product multiplies the tables for a block at value a of the summed index.
+	// The message has st.Outer blocks of st.Inner entries, and the summed index st.Drops values. st.Product multiplies the tables for block
+	// o at value a of the summed index.
 	m := &s.messages[k]
 	if m.data == nil {
 		m.data = make([]float64, st.Outer*st.Inner)

@@ -229,7 +229,7 @@ func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]flo
 			countWeights[int(hammingDistance(x, c.Centre))] += share[j]
 		}
 	}
-	smoothed := func() []float64 {
+	smoothed := func() []float64 { // mixed with the counts under R, suffixCounts[0], of weight pseudoWeight
 		return smoothCounts(countWeights, newCountDensity(c.Centre, away, countWeights).suffixCounts[0], total, pseudoWeight)
 	}
 
