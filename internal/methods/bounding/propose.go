@@ -192,8 +192,9 @@ func Key(ctx context.Context, j *proposal.Job, marginals bool) (string, error) {
 	return " bounds of " + prepared.Shape(), nil
 }
 
-// InsertMasked returns a copy of base, a plan for the model without evidence, with bounds after its first estimate. Evidence enters these
-// bounds as a mask, so that they hold under any evidence. They take at most as many flops as the first estimate.
+// InsertMasked returns a copy of base, a plan for the model without evidence, with bounds after its first estimate. When the bounds are
+// computed, evidence sets entries of their tables to 0 (Bound.Masked), so that this plan serves any evidence. They take at most as many
+// flops as the first estimate.
 func InsertMasked(ctx context.Context, j *proposal.Job, base *btn.Plan) (*btn.Plan, error) {
 	unmasked, err := truncated.SimplifyBase(ctx, j.Problem())
 	if err != nil {

@@ -97,9 +97,10 @@ func denseCost(shape, legs []int, levels countspace.Levels) float64 {
 	return cost
 }
 
-// symmetricCost returns the multiply-adds of the count polynomial of a symmetric link with the given number of legs. The polynomial comes
-// from a product tree whose count variables are the levels of the link and those of the component. levels are the link's, and componentSize
-// is the number of coefficients of the component's box over the link.
+// symmetricCost returns the multiply-adds of the count polynomial of a symmetric link with the given number of legs. A link counts its legs
+// by their levels, a component of the network by levels of its own. The polynomial is a product over the legs, made pair by pair (a product
+// tree), with a variable for each level of the link and for each of the component. levels are the link's. componentSize is the number of
+// combinations of the component's counts of these legs.
 func symmetricCost(legs int, levels countspace.Levels, componentSize float64) float64 {
 	linkSize := 1.0
 	for _, s := range levels.Shape() {
@@ -123,7 +124,8 @@ func pairCost(size float64, levels countspace.Levels) float64 {
 	return size * size / 2
 }
 
-// boxOf returns the box of the counts of some legs: for each level but 0, one more than the number of legs that have a value at that level.
+// boxOf returns the box of the counts of some legs. The count of a level is the number of legs whose value is at that level. The box has
+// for each level but 0 the number of values of its count: one more than the number of legs that have a value at that level.
 func boxOf(legs []int, levels countspace.Levels) []float64 {
 	box := slices.Repeat([]float64{1}, levels.D-1)
 	for _, leg := range legs {

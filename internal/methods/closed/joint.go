@@ -80,8 +80,9 @@ type jointCells struct {
 	cells  []scaled.Number
 }
 
-// addCells appends to c.cells the cells in which the first k variables have given values, the last variable fastest. p is the product of
-// the polynomials of these values.
+// addCells appends to c.cells the cells in which the first k variables have given values, the last variable fastest. c.terms[k] has a
+// polynomial for each value of variable k, and p is the product of those of the given values. c.others stands for everything else, so that
+// a cell is the sum of the products of coefficients of c.others and p (Dot).
 func (c *jointCells) addCells(k int, p countspace.Poly) error {
 	if k == len(c.terms) {
 		c.cells = append(c.cells, countspace.Dot(c.others, p, c.Ops))

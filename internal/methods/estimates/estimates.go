@@ -194,13 +194,15 @@ type division struct {
 	plan       *btn.Plan       // the divided plan; nil until it is made
 }
 
-// rememberPlan returns the divided plan from the memo, or makes it, and returns the state of the cache for it.
+// rememberPlan returns the plan of contractions and draws from the memo, or makes it, and returns the state of the cache for it. A plan is
+// divided if it has draws, and undivided if it has contractions alone.
 //
-// If the contractions are along plans of the model without evidence, which serve all evidence, there are two plans under two keys. The
-// first plan is for all evidence, and stays undivided if the contractions resolve the model. If the first plan is divided, the result is
-// the second one, under a key with the shape under the evidence, on which a division depends.
+// A division depends on the network under the evidence, so a divided plan is kept under a key that has its shape. But if the contractions
+// are along a plan of the model without evidence, and resolve the model, the undivided plan serves all evidence. So such a plan is looked
+// for first, under a key without the evidence. If the plan under that key is divided, it says only that the contractions do not resolve the
+// model.
 func (d *division) rememberPlan(ctx context.Context) (*btn.Plan, string, error) {
-	// For all evidence.
+	// The undivided plan for all evidence.
 	servesAllEvidence := ladder.IsMasked(d.contracted)
 	if servesAllEvidence && !d.Evidence.IsEmpty() {
 		unmasked, err := truncated.SimplifyBase(ctx, d.Problem())
@@ -218,7 +220,7 @@ func (d *division) rememberPlan(ctx context.Context) (*btn.Plan, string, error) 
 		}
 	}
 
-	// For this evidence.
+	// The plan for this evidence.
 	boundsKey, err := bounding.Key(ctx, d.Job, d.ask.Marginals)
 	if err != nil {
 		return nil, "", err
@@ -244,8 +246,8 @@ func keyOf(p *btn.Plan) string {
 	return s
 }
 
-// makePlan makes the divided plan, or returns it if it was made before. isComplete is false if the time for planning ended first.
-// mayStayUndivided allows the plan of contractions without draws if that resolves the model.
+// makePlan makes the plan of contractions and draws, or returns it if it was made before (d.plan). isComplete is false if the time for
+// planning ended first. mayStayUndivided allows a plan of contractions alone if they resolve the model.
 func (d *division) makePlan(ctx context.Context, mayStayUndivided bool) (plan *btn.Plan, isComplete bool, err error) {
 	if d.plan != nil {
 		return d.plan, !d.isCutShort, nil

@@ -94,7 +94,8 @@ func InsertBethe(ctx context.Context, j *proposal.Job, assignment *btn.Assignmen
 	return assignment, nil
 }
 
-// propagateForShare runs belief propagation from one start and from near maxima, for a share of the time for planning.
+// propagateForShare runs belief propagation from one start, and then from starts near maxima of the product of all tables (findPhases). If
+// a share of the time for planning is over (enough), the first run ends with the messages that it has.
 func propagateForShare(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*phaseSet, error) {
 	enough, cancel := proposal.PlanningContext(ctx, messageShare)
 	defer cancel()

@@ -59,7 +59,7 @@ func makeGround(
 		isImpossible := state.Contradiction >= 0 && !state.Signed // messages contradict each other: Z is 0
 		if !isImpossible {
 			g.State = state
-			g.LnBethe, _ = state.Z()
+			g.LnBethe, _ = state.Z() // ln |Z|, without its sign
 			if math.IsInf(g.LnBethe, 0) {
 				return nil, fault.New(fault.Unsupported, "regions: messages of both signs cancel, and belief propagation has no value")
 			}

@@ -88,8 +88,9 @@ func startsNear(kinds []modes.Phase, limit int) (starts [][][]float64, otherStar
 	return starts, otherStarts
 }
 
-// noteReached sets kinds to the kinds of maxima, with what belief propagation reached from them. reached has the state that each start of
-// startsNear led to, in their sequence; nil if it led to none.
+// noteReached sets p.kinds to the kinds of equal maxima, with what belief propagation reached from them. reached has the state that each
+// start of startsNear led to, or nil: first for the start near the first maximum of each kind, then for otherStarts[k] starts near other
+// maxima of kind k, one kind after the other.
 func (p *phaseSet) noteReached(phases []modes.Phase, reached []*bp.State, otherStarts []int) {
 	reachedByOthers := reached[len(phases):]
 	for k, phase := range phases {

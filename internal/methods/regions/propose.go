@@ -57,6 +57,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 	assignment := proposal.NewApproximateAssignment(plan, cacheState, e)
 	assignment.Propagation, assignment.Messages = phases.report(), phases.messages()
+	// Evidence that excludes values of indices leaves another network, and these regions are planned for it.
 	if isRestricted, err := j.Restricts(ctx, h); err != nil {
 		return nil, err
 	} else if isRestricted {
@@ -253,7 +254,8 @@ func (g *planner) planFamily(ctx context.Context, kind string, size int, isFirst
 }
 
 // addFamily adds an estimate by a family of regions to the plan, and takes its price from the remaining budget. It reports whether the
-// family fits the budget. The first estimate by regions always does.
+// family fits the budget. The first estimate by regions always does. Budgets are in flops of large contractions, of which a flop of regions
+// takes the time of policy.RegionRate.
 func (g *planner) addFamily(family *region.Family) bool {
 	n := len(g.plan.Estimates)
 	isFirst := n <= g.betheCount                                                 // the estimates before are no regions

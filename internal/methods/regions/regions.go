@@ -56,7 +56,7 @@ func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Wan
 		return btn.Value{}, err
 	}
 	sums := &btn.RegionPart{
-		LnBethe:   g.LnBethe + g.lnOtherPhases(f),
+		LnBethe:   g.LnBethe + g.lnOtherPhases(f), // with ln of what other phases multiply the value by
 		Widest:    float64(f.Widest),
 		Converged: g.State.Converged,
 	}

@@ -62,8 +62,9 @@ func normaliseLogs(weights []float64, top float64) {
 	}
 }
 
-// collectStates returns the states of positive weight that the parts of an estimate have drawn, sorted by bundle. There are as many bundles
-// as samples. If there is no state, or the parts contradict each other, trouble is the reason.
+// collectStates returns the states of positive weight that the parts of an estimate have drawn, sorted by bundle. The components are
+// divided into as many bundles as samples, and a part has drawn one state from each of its bundles. If there is no state, or the parts
+// contradict each other, trouble is the reason.
 func collectStates(e *judge.Estimate, samples int64) (states []partState, trouble string) {
 	variables := -1 // number of values of a state, −1 before the first
 	for _, part := range e.Parts {

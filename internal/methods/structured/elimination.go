@@ -142,7 +142,7 @@ func (e *elimination[T]) computeTotal() (value T, exp int) {
 	for s, v := range e.freeVariables {
 		offset, sum := e.firstValue[v], T(0)
 		switch d := e.fit.Domains[v]; d {
-		case 2:
+		case 2: // the most frequent case, without a loop
 			sum = e.weights[offset] + e.weights[offset+1]
 		default:
 			for _, x := range e.weights[offset:][:d] {

@@ -88,9 +88,9 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 }
 
 // rememberPlan finds the plan of the exact sum, or takes the remembered one: hit says which. If there is no such sum, the plan has no
-// estimate, so that this is remembered, too.
+// estimate, so that this is remembered, too. The plan is that of the network without evidence, so the key has no shape under evidence.
 func rememberPlan(ctx context.Context, j *proposal.Job) (plan *btn.Plan, hit string, err error) {
-	const settings = "structured with integers" // the key
+	const settings = "structured with integers" // the key, with the empty hypergraph
 	return j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		estimate, err := Plan(computing, j.Net, j.Settings.Memory)
 		if err != nil {

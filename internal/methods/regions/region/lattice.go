@@ -219,7 +219,7 @@ func (e *embedder) placeSquares() (err error) {
 		e.unexplored = e.unexplored[:len(e.unexplored)-1]
 		newSquares := 0
 		e.forEachSquare(side.a, side.b, func(d, c int32) {
-			isBehind := d == side.behindA && c == side.behindB
+			isBehind := d == side.behindA && c == side.behindB // the square from which this edge was queued
 			if isBehind || err != nil {
 				return
 			}

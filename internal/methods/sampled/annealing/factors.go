@@ -80,7 +80,7 @@ func newTableModel(e *sumproduct.Expression, startLn [][]float64) (*tableModel, 
 		return nil, fault.New(fault.Unsupported, "annealing: %.3g differences of tables, at most %d", differences, int64(maxDifferences))
 	}
 
-	// An index of one value takes no steps.
+	// List what the steps of each index read. An index of one value takes no steps. offsets lets equal differences share their memory.
 	offsets := map[string]int32{}
 	for i, d := range e.Dims {
 		f.maxValues = max(f.maxValues, d)
@@ -141,9 +141,10 @@ func (f *tableModel) pairOp(i int, table *logTable, offsets map[string]int32) op
 	return o
 }
 
-// tableOp returns the operation of index i for a table over three or more indices, and adds its differences. The table's own row selects
-// the difference; the caller sets rowOffset. Entry k has value k/stride%d of index i; replacing it by a moves to entry k + (a −
-// k/stride%d)·stride.
+// tableOp returns the operation that a step of index i does for a table over three or more indices: it adds a difference of the table's
+// logarithms to those of each value of i. It also adds these differences to the model. Which one a chain reads depends on its present entry
+// k of the table, which the table has a row for; the caller sets that row as rowOffset. Entry k has value k/stride%d of index i; replacing
+// it by a moves to entry k + (a − k/stride%d)·stride.
 func (f *tableModel) tableOp(i int, table *logTable, offsets map[string]int32) op {
 	d, stride := f.dims[i], 1
 	for k := len(table.scope) - 1; table.scope[k] != i; k-- {

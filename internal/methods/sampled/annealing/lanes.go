@@ -176,8 +176,8 @@ const renewalRungs = 256
 // maxFactors limits the factors, each at most 2, of a product in float32: the product is at most 2^96, and float32 ends at 2^128.
 const maxFactors = 96
 
-// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. With keepsStates it returns their last states
-// (lastStates). It returns nil if the context ends.
+// anneal carries chains first to first+7 along a path, which leads from independent spins at β = 0 to the model at β = 1 in p.Rungs steps.
+// It adds the chains' log-weights to ln. With keepsStates it returns their last states (lastStates). It returns nil if the context ends.
 func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float64, keepsStates bool) []uint8 {
 	// A sweep carries every spin from one rung to the next, which are given by their √β.
 	b := l.startChains(p.Seed, uint64(first))
@@ -462,8 +462,9 @@ func stepSpin(old, x, y, oldFactor, ratio, u float32, step Step) float32 {
 	return s
 }
 
-// computeFields computes the fields of eight spins from first on in all chains: fieldRows[k·8+c] for the k-th of them in chain c. The spins
-// before first are at the new rung, all others at the old one.
+// computeFields computes the fields of eight spins from first on in all chains: fieldRows[k·8+c] = Σ_i √β_i J_ik s_i for the k-th of them
+// in chain c. A rung is a value of β. The spins before first are at the new rung, with newRoot as √β_i, and all others at the old one, with
+// oldRoot.
 func (b *spinChains) computeFields(r *eightSpins, first int, oldRoot, newRoot float32) {
 	if vectors {
 		f := fieldArgs{

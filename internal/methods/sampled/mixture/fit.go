@@ -201,7 +201,7 @@ func (f *fitter) maximise(c *Component, share []float64) {
 		}
 		values[i] = row
 	}
-	if c.Centre == nil {
+	if c.Centre == nil { // its indices are independent
 		c.Values = values
 		return
 	}
