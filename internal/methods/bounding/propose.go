@@ -178,9 +178,9 @@ func Insert(ctx context.Context, j *proposal.Job, position int, plan *btn.Plan, 
 	return plan, isComplete, err
 }
 
-// Key returns what is appended to the key under which a plan is remembered if the plan has bounds. The bounds depend on the network
-// simplified for Z only. For a query with marginals the key of the plan has another simplification, so the result names the shape of the
-// one for Z. For other queries the result is empty.
+// Key returns what is appended to the key under which a plan is remembered if the plan has bounds. Bounds are computed on the network as it
+// is simplified for Z alone. The key of a plan for marginals names the network as it is simplified for marginals. So for such a query the
+// result names the shape of the network that the bounds are computed on. For other queries the two are the same, and the result is empty.
 func Key(ctx context.Context, j *proposal.Job, marginals bool) (string, error) {
 	if !marginals {
 		return "", nil

@@ -105,7 +105,7 @@ func (p partialProducts) visitBackward() error {
 			derivative = countspace.Correlate(derivative, p.Polys[p.order[i]], p.Ops)
 		}
 	}
-	if firstWanted == 0 && p.Wanted(p.order[0]) {
+	if firstWanted == 0 && p.Wanted(p.order[0]) { // product[0] is the polynomial itself
 		return p.visit(p.order[0], derivative)
 	}
 	return nil

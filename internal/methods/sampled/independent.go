@@ -227,9 +227,9 @@ func (c *trial) tryKind(ctx context.Context, s independent, distribution *import
 	return isBetter, nil
 }
 
-// relativeVariance returns the variance of weights over the square of their mean. ln are their logarithms. The result is at least
-// e^v − 1, the ratio for a log-normal distribution whose logarithms vary by v: the mean square of the distances above the median. That
-// accounts for large weights that were not seen.
+// relativeVariance returns the variance of weights over the square of their mean. ln are their logarithms. To account for large weights
+// that were not seen, the result is at least e^v − 1: the ratio for a log-normal distribution whose logarithms have the variance v. v is
+// the mean square of the distances of ln from the median, over the half of ln that is above it.
 func relativeVariance(ln []float64) float64 {
 	mean := sampling.MeanOf(ln)
 	if math.IsInf(mean.Ln, -1) { // all weights are 0: a very large variance, the largest that is returned for logarithms

@@ -86,6 +86,7 @@ func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*bt
 	if !structured.IsCrowded(j.Net) {
 		return nil, nil
 	}
+	// The empty hypergraph: the key has no shape under the evidence, so that one plan serves all queries.
 	plan, cacheState, err := j.RememberComplete(ctx, j.GrowthKey("near", marginals), contractionorder.Hypergraph{},
 		func(computing context.Context) (*btn.Plan, bool, error) {
 			return planStructure(computing, j, marginals)

@@ -53,8 +53,8 @@ type completion struct {
 }
 
 // newCompletion begins a search for an approximation of rank k, with random directions. Outliers are pairs that the approximation need not
-// fit. Without hasOutliers, only the pairs with zeros are outliers. With it, chooseFirstOutliers adds others. largest is the size of the
-// largest interaction of a pair.
+// fit. Without hasOutliers, only the pairs with zeros are outliers. With it, chooseFirstOutliers adds others, among them loose pairs: those
+// whose variables have few neighbours in common. largest is the size of the largest interaction of a pair.
 func (m *interactions) newCompletion(pairs [][2]int, k int, hasOutliers bool) (c *completion, largest float64) {
 	n := len(m.domains)
 	c = &completion{
@@ -69,7 +69,7 @@ func (m *interactions) newCompletion(pairs [][2]int, k int, hasOutliers bool) (c
 		largest = max(largest, c.residuals[r])
 	}
 	for r, x := range c.residuals {
-		if x > residualFloor*largest {
+		if x > residualFloor*largest { // more than a rounding
 			c.interacting = append(c.interacting, r)
 		}
 	}

@@ -372,8 +372,9 @@ func (w *nodeWorker) addNode(n node, nodeSum *sum) {
 	nodeSum.roundings += unit * float64(z) * (unitRoundings(ln, exp) + e.roundingsOfProduct(len(w.plain.freeSums), e.program.roundings))
 }
 
-// addPhases adds the component of a node with its phases, turned, to a sum, and what bounds its rounding. z is the total of w.plain, the
-// same component without the statistics of λ < 0. The two totals are in units of e^ln · 2^exp.
+// addPhases adds the component of a node to a sum, with the numbers that bound its rounding. The component, turned, is a complex number:
+// its terms have phases from the statistics of λ < 0. z is the same component without phases, the total of w.plain. turned and z are in
+// units of e^ln · 2^exp.
 func (w *nodeWorker) addPhases(n node, ln float64, z plain, exp int, nodeSum *sum) {
 	e := w.evaluator
 	e.fillPhases(n, w.plain.weights, w.phase)

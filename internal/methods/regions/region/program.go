@@ -74,8 +74,8 @@ func (p *program) value(m *compiled.Memory) float64 {
 	z := 1.0
 	for n := range p.Steps {
 		p.Forward(m, n)
-		if p.Steps[n].Size == 1 { // the last step of a connected part
-			z *= m.Tables[p.Leaves+n][0]
+		if p.Steps[n].Size == 1 { // the last step of a connected part: its result is a number
+			z *= m.Tables[p.Leaves+n][0] // after the first p.Leaves tables comes the result of each step
 		}
 	}
 	return z

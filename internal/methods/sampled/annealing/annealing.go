@@ -421,7 +421,7 @@ func (m *Model) runStarts(
 	chainLn = make([]float64, starts*int(to-from))
 	for k, start := range walkers {
 		path := p
-		path.Seed ^= streams * uint64(k)
+		path.Seed ^= streams * uint64(k) // other random numbers for every start
 		ln := make([]float64, to-from)
 		endStates, err := m.runChains(ctx, start, path, from, ln, threads, keepsStates)
 		if err != nil {

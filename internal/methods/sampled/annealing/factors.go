@@ -118,7 +118,8 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 	f.ops = append(f.ops, fixed...)
 	f.sites = append(f.sites, site{int32(i) * rowBytes, int32(d), int32(movingEnd), int32(len(f.ops))})
 	for a := 1; a < d; a++ {
-		start := f.startLn[i][a] - f.startLn[i][0] // the path weighs tables relative to the start, whose differences come apart
+		// At β the log odds of value a to value 0 are start + β·(ln of the tables − start), so the two parts are stored apart.
+		start := f.startLn[i][a] - f.startLn[i][0]
 		f.unaryDifferences = append(f.unaryDifferences, float32(unary[a]-unary[0]-start))
 		f.startDifferences = append(f.startDifferences, float32(start*math.Log2E))
 	}

@@ -217,7 +217,8 @@ func (b *spinChains) sweepForests(oldRoot, newRoot float32) {
 	}
 }
 
-// computeParentCouplings computes the couplings 2^{βK} of all spins to their parents at the new rung, whose β is given.
+// computeParentCouplings computes the couplings 2^{βK} of all spins to their parents at the new rung, whose β is given. parentCouplings has
+// −K, and exp2Minus(x) is 2^−x.
 func (b *spinChains) computeParentCouplings(beta float32) {
 	n := (b.n + GroupSize - 1) / GroupSize * GroupSize
 	if vectors {
@@ -230,8 +231,10 @@ func (b *spinChains) computeParentCouplings(beta float32) {
 }
 
 // sumOut sums out the n spins from first on, the last first, in all eight chains. A spin has odds o, given its children and the spins of
-// other forests, and coupling t = 2^{βK} to its parent. Its sum is o+t, and its factor in the parent's odds (ot+1)/(o+t). The weight is multiplied by the sum at the new rung over that at the old. It is also multiplied by 2^{(x−y)/2}, where x and y are the spin's log odds by its fields at the old rung and at the new one: its values weigh 2^{±x/2}, and sums take 2^x and 1 instead. A forest is spins whose couplings among themselves make no cycle, and a rung is β and
-// √β. The parent of a root is a row that nobody reads.
+// other forests, and coupling t = 2^{βK} to its parent. Its sum is o+t, and its factor in the parent's odds (ot+1)/(o+t). The weight is
+// multiplied by the sum at the new rung over that at the old. It is also multiplied by 2^{(x−y)/2}, where x and y are the spin's log odds
+// by its fields at the old rung and at the new one: its values weigh 2^{±x/2}, and sums take 2^x and 1 instead. A forest is spins whose
+// couplings among themselves make no cycle, and a rung is β and √β. The parent of a root is a row that nobody reads.
 func (b *spinChains) sumOut(first, n int, old, new rung) {
 	m := b.messages
 	if vectors {

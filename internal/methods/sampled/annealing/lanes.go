@@ -57,8 +57,8 @@ func newSpinModel(s *ising.Model, startOdds []float32) *spinModel {
 	}
 	isDense := float64(len(s.To)) >= denseShare*float64(s.N)*float64(s.N)
 	if !isDense {
-		// Spins take steps colour by colour, since neighbours in sequence would wait for one another. Measured on lattices: two thirds of
-		// the time.
+		// Spins of one colour have no couplings with each other. They take steps colour by colour, since neighbours in sequence would wait
+		// for one another. Measured on lattices: two thirds of the time.
 		order = slices.Concat(s.Colours()...)
 		s, startOdds = s.Reordered(order), reordered(startOdds, order)
 	}

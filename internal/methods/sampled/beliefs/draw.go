@@ -115,7 +115,7 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 	n := len(c.fixedProduct)
 	p = d.probabilities[:n]
 	d.writeOpen(p, c, x)
-	for v := range p {
+	for v := range p { // messages may wrongly exclude a value
 		p[v] = max(p[v], d.floor)
 	}
 	allowed := d.allowed[:n]

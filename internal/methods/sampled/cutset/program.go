@@ -105,7 +105,8 @@ func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 			c.Flops += flops
 		}
 		c.Marginals += backShare * flops
-		// A goroutine has a message and a backward one, the program a common one, 8 bytes an entry, and offsets of 4 bytes for each operand.
+		// A goroutine has a message and a backward one, the program a common one, 8 bytes an entry, and offsets of 4 bytes for each
+		// operand.
 		c.Each += 16 * outEntries
 		c.Bytes += 8*outEntries + 4*float64(len(s.In))*(blockEntries+2*outEntries/blockEntries)
 	}
@@ -243,7 +244,8 @@ func (p *Program) Goroutines() int {
 	return int(max(1, min((float64(p.memory)-p.cost.Bytes)/p.cost.Each, 1<<16)))
 }
 
-// addTable adds a table of the expression, divided by its largest entry, and adds the logarithm of that entry to the constant.
+// addTable adds a table of the expression, divided by its largest entry, and adds the logarithm of that entry to p.lnConstant. The scope of
+// the result has only the indices of the cut-set, with their strides: their values decide which entries a slice reads.
 func (p *Program) addTable(t *sumproduct.Table) {
 	largest := slices.Max(t.Data)
 	result := table{data: make([]float64, len(t.Data)), divisor: largest, least: 1}

@@ -150,7 +150,8 @@ func (s *Space) computeMessage(k int) bool {
 	return true
 }
 
-// normalise divides the entries by the largest one, unless that is 0, and sets divisor and least.
+// normalise divides the entries of a message by the largest one, unless that is 0. It sets divisor to that largest entry and least to the
+// smallest entry above 0 after the division.
 func (m *message) normalise() {
 	m.divisor, m.least = 0, 1
 	for _, x := range m.data {
