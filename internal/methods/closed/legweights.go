@@ -77,7 +77,8 @@ type legKind struct {
 	firstOfList *uint8
 }
 
-// weightsOf returns the weights of a leg without vector and map.
+// weightsOf returns the weights of a leg without vector and map. Legs of one kind share them. p.last keeps those of the last call, so that
+// a sequence of legs of one kind takes one look-up.
 func (p *plainLegs) weightsOf(dim int, levelOf []uint8) tensor.LegWeights {
 	kind := legKind{dim: dim}
 	if levelOf != nil {

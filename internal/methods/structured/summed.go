@@ -240,9 +240,9 @@ func principalCombinations(rows []float64, k int) (principal []combination, err 
 	return principal, nil
 }
 
-// blockEigenvectors returns the eigenvalues and eigenvectors of a block of the approximation, as a matrix over the block's principal
-// combinations, each divided by its length. Eigenvector a is the column a of vectors. For the factors f and g of two combinations, the
-// entry is the product of their lengths and Σ_c f_c λ_c g_c.
+// blockEigenvectors returns the eigenvalues and eigenvectors of a block of the approximation Σ_c λ_c w_c w_cᵀ. The block is written as a
+// matrix over the principal combinations of the directions w_c, each divided by its length √size. For two combinations with factors f and
+// g, its entry is the product of their lengths and Σ_c f_c λ_c g_c. Eigenvector a is column a of vectors.
 func (s *lowRank) blockEigenvectors(principal []combination) (lambdas, vectors []float64, err error) {
 	k := len(principal)
 	matrix := make([]float64, k*k)

@@ -129,8 +129,9 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 // rowBytes is the size of a row: GroupSize numbers of 4 bytes.
 const rowBytes = 4 * GroupSize
 
-// pairOp returns the operation of index i for a table over two indices, and adds its differences. The row of the other index selects the
-// difference.
+// pairOp returns the operation that a step of index i does for a table over two indices: it adds a difference of the table's logarithms to
+// those of each value of i. It also adds these differences to the model. Which one a chain reads depends on the value of the other index,
+// so o.rowOffset is the row of that index.
 func (f *tableModel) pairOp(i int, table *logTable, offsets map[string]int32) op {
 	other, stride, otherStride := table.scope[1], f.dims[table.scope[1]], 1 // the other index, and the strides of i and of it
 	if other == i {
