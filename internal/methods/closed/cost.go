@@ -139,8 +139,9 @@ func boxOf(legs []int, levels countspace.Levels) []float64 {
 }
 
 // productCost returns the multiply-adds of counts.MultiplyPolys for polynomials in countVariables variables, and the box of their product.
-// boxes has the box of each polynomial. In several variables the largest is multiplied first, as counts.MultiplyPolys does. In one variable
-// the sequence does not change the cost: it is Σ_{i<j} degree_i·degree_j and lower terms.
+// A box is the range of the exponents: for each variable the largest exponent plus 1. boxes has the box of each polynomial. In several
+// variables the largest is multiplied first, as counts.MultiplyPolys does. In one variable the sequence does not change the cost: it is
+// Σ_{i<j} degree_i·degree_j and lower terms.
 func productCost(boxes [][]float64, countVariables int) (cost float64, product []float64) {
 	product = slices.Repeat([]float64{1}, countVariables)
 
@@ -160,8 +161,9 @@ func productCost(boxes [][]float64, countVariables int) (cost float64, product [
 	return cost, product
 }
 
-// filledEntries estimates the number of coefficients of a link's polynomial that are not 0. In one variable it counts the whole box. In
-// several variables it counts the constant, and a coefficient for each leg and level at which the leg can count.
+// filledEntries estimates the number of coefficients of a link's polynomial that are not 0. box has for each variable, one of the
+// component's levels, the largest exponent plus 1. In one variable it counts the whole box. In several variables it counts the constant,
+// and a coefficient for each leg and level at which the leg can count.
 func filledEntries(box []float64) float64 {
 	if len(box) < 2 {
 		return boxVolume(box)

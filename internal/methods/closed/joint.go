@@ -53,7 +53,8 @@ func (j form) jointCounts() ([]scaled.Number, error) {
 	return c.cells, nil
 }
 
-// multiplyLinks returns the product of the count polynomials of all links but those that are left out. weights are by leg.
+// multiplyLinks returns the product of the count polynomials of all links but those that are left out. A count polynomial has a variable
+// for each level, a class of the values of a leg, and its exponents count legs at that level. weights are by leg.
 func (j form) multiplyLinks(isLeftOut map[int]bool, weights []tensor.LegWeights, levels countspace.Levels) (p countspace.Poly, err error) {
 	var polys []countspace.Poly
 	for k, link := range j.Net.Links {

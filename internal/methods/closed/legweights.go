@@ -37,8 +37,9 @@ func weightsOfLeg(dim int, vector, rotation []float64, levelOf []uint8, levels i
 	return w
 }
 
-// legWeights returns the weights of every leg, as weightsOfLeg does, for the vectors r by leg; nil is all ones. Legs without vector and map
-// share their weights if they have the same dimension and levels.
+// legWeights returns the weights of every leg, as weightsOfLeg does, for the vectors r by leg; nil is all ones. A level is a class of the
+// values of a leg; the weights are by value and level. Legs without vector and map share their weights if they have the same dimension and
+// levels.
 func (j form) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWeights {
 	plain := plainLegs{levels: levels.D, weights: map[legKind]tensor.LegWeights{}}
 	weights := make([]tensor.LegWeights, len(j.Net.Dims))

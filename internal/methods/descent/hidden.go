@@ -168,8 +168,9 @@ const (
 	minWideRatio = 0x1p-40
 )
 
-// sumOut sums the group's indices out of the product of its tables. The result is table times power, a power of two. Entries in which
-// digits cancel are computed once more, exactly. If products leave the range of float64, it computes with wide numbers.
+// sumOut sums the group's indices out of the product of its tables. A group is hidden indices that tables connect, and these tables. The
+// result is table times power, a power of two. Entries in which digits cancel are computed once more, exactly. If products leave the range
+// of float64, it computes with wide numbers.
 func (g group) sumOut(
 	ctx context.Context, e *sumproduct.Expression, memory int64,
 ) (table sumproduct.Table, power scaled.Number, err error) {
@@ -231,8 +232,8 @@ func (g group) sumInFloats(
 			return sums, power, ctx.Err()
 		}
 		sum := exactSum(sub, g.indices, valuesAt(sub.Dims, sums.Scope, k))
-		sum.SetMantExp(sum, int(-exp)) // sum · 2^−exp
-		sums.Data[k], _ = sum.Float64()
+		sum.SetMantExp(sum, int(-exp))  // sum · 2^−exp
+		sums.Data[k], _ = sum.Float64() // rounded once
 	}
 	return sums, power, nil
 }
@@ -308,9 +309,9 @@ func valuesAt(dims, scope []int, k int) []int {
 }
 
 // eliminationSteps returns the steps that sum the group's indices out of the tables of e, one by one, and the scope of the last table. A
-// step replaces the tables that have its index by the sum of their product over the index. The next index is always the one for which
-// this sum has the fewest entries. Steps refer to tables by number: 0 to len(e.Tables)−1 for those of e, len(e.Tables)+n for the result of
-// step n.
+// group is hidden indices that tables connect; the tables of e are the group's. A step replaces the tables that have its index by the sum
+// of their product over the index. The next index is always the one for which this sum has the fewest entries. Steps refer to tables by
+// number: 0 to len(e.Tables)−1 for those of e, len(e.Tables)+n for the result of step n.
 func (g group) eliminationSteps(e *sumproduct.Expression) (steps []buckets.Step, scope []int) {
 	var tables []numberedTable // that no step has replaced yet
 	for t := range e.Tables {

@@ -174,8 +174,8 @@ func (g *Ground) Family(ctx context.Context, o region.Options) (*region.Family, 
 }
 
 // Prepare returns the regions of a family, ready to be contracted on this ground: the network of a problem with the messages of belief
-// propagation. The tables in the gauge of the messages do not depend on the family. The first call computes them, and puts a ground that
-// has them into the problem, for later calls.
+// propagation. The tables in the gauge of the messages, scaled so that the value of belief propagation is 1, do not depend on the family.
+// The first call computes them, and puts a ground that has them into the problem, for later calls.
 func (g *Ground) Prepare(ctx context.Context, f *region.Family) (*region.Prepared, error) {
 	if g.prepared != nil {
 		return g.prepared.WithFamily(f), nil

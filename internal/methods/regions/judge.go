@@ -288,7 +288,7 @@ func (j *regionsJudge) compareWithFewDraws(own, few *judge.Statement) {
 	}
 
 	// The interval from low to high. Markov's inequality for the mean is a lower bound, too; it fails with probability BoundsDelta.
-	lower, upper, _ := j.Bounds.Tightest()
+	lower, upper, _ := j.Bounds.Tightest() // without the probability that they hold
 	value, mean := *own.Best.LogZ, *few.Best.LogZ
 	low, high := max(lower.Ln, mean+math.Log(judge.BoundsDelta)), min(upper.Ln, mean+*few.Uncertainty)
 	distance := max(value-low, high-value) // of the farther end

@@ -147,8 +147,8 @@ const leastRegionMoves = 1 << 26
 
 // buildPlan returns a plan with estimates by regions of growing size, within the budget: windows if the graph is a lattice, balls
 // otherwise. Under a deadline the first estimate is the value of belief propagation, which is there at once. isComplete is false if the
-// time for planning ended first. Planning takes at most the share of the budget for searches. Planning one size takes at most half of the
-// moves that remain; moves count elementary operations.
+// time for planning ended first. Planning takes at most the moves that the budget has for searches (proposal.MoveLimit). Planning one size
+// takes at most half of the moves that remain; moves count elementary operations.
 func buildPlan(
 	ctx context.Context, h contractionorder.Hypergraph, s query.Settings, marginals bool,
 ) (plan *btn.Plan, isComplete bool, err error) {

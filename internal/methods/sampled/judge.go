@@ -164,7 +164,7 @@ func (j *sampleJudge) MakeStatement() judge.Statement {
 		uncertainty = max(uncertainty, m.Ln-lower)
 		hasFewPositive := m.Zeros > 0 && float64(m.N-m.Zeros) < policy.LeastEffective
 		if hasFewPositive { // their spread does not show how far ln Z is above the mean
-			_, upper, _ := j.Bounds.Tightest()
+			_, upper, _ := j.Bounds.Tightest() // without the lower bound and the probability that they hold
 			uncertainty = max(uncertainty, upper.Ln-m.Ln)
 		}
 	}

@@ -25,9 +25,9 @@ const (
 // findModes searches for modes and sets sampler.Modes, the number of modes from which further chains of a component begin. It adds the
 // modes one after the other and keeps the largest number whose chains find weight that the chains chosen before miss (missesWeight).
 //
-// variance is the variance of ln w, where w is the weight of a component without modes and with pilotedRungs rungs. The result is the
-// larger of this variance and of that with the modes kept. If the search and 3·modesChains chains of pilotedRungs rungs exceed modesShare
-// of the budget, nothing changes.
+// variance is the variance of ln w, where w is the weight of a component without modes and with pilotedRungs rungs, the steps of a chain.
+// The result is the larger of this variance and of that with the modes kept. If the search and 3·modesChains chains of pilotedRungs rungs
+// exceed modesShare of the budget, nothing changes.
 func findModes(
 	ctx context.Context, m *annealing.Model, s query.Settings, sampler *Annealing, pilotedRungs int, variance float64,
 ) (float64, error) {

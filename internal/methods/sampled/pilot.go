@@ -157,9 +157,9 @@ const (
 	keepStates   = true
 )
 
-// Pilot chooses how chains are carried: the kind of steps, where they begin, the knots and the number of rungs. It carries some chains of
-// each kind, none of which is a component, and compares how far their weights spread. If the time for planning ends after the first
-// chains, the other kinds are not tried, and isComplete is false.
+// Pilot chooses how chains are carried: the kind of steps, where they begin, the number of rungs (steps), and the knots, which fix β at
+// each rung. It carries some chains of each kind, none of which is a component, and compares how far their weights spread. If the time for
+// planning ends after the first chains, the other kinds are not tried, and isComplete is false.
 func Pilot(ctx context.Context, m *annealing.Model, s query.Settings) (sampler *Annealing, isComplete bool, err error) {
 	// Halve the rungs until two kinds of chains fit the budget of the pilot.
 	rungs := pilotRungs
@@ -385,7 +385,7 @@ type chainEnds struct {
 }
 
 // drawChainEnds carries about pilotChains chains as sampler draws them and returns the states where they end. The chains have fewer rungs
-// if they would take more than pilotShare of the budget. The result is nil if all of them weigh 0.
+// (steps) if they would take more than pilotShare of the budget. The result is nil if all of them weigh 0.
 func drawChainEnds(ctx context.Context, m *annealing.Model, sampler *Annealing, s query.Settings) (*chainEnds, error) {
 	const firstComponent = 2 * productChains // the pilot has carried the chains of lower numbers
 	path := sampler.Path()

@@ -87,7 +87,7 @@ func (m *interactions) newCompletion(pairs [][2]int, k int, hasOutliers bool) (c
 // one expected from their two variables, and the loose ones, unless they are many. In a matrix of rank one, the expected interaction of
 // variables i and j is m_i m_j / m: m_i is the median interaction of variable i, and m the median of all m_i.
 func (c *completion) chooseFirstOutliers(loose map[int]bool) {
-	medians, _ := c.medianResiduals(c.typicalResidual())
+	medians, _ := c.medianResiduals(c.typicalResidual()) // without the largest of them
 	typical := median(slices.Clone(medians))
 	interactions := slices.Clone(c.residuals) // before the first step the residuals are the interactions
 

@@ -141,8 +141,9 @@ func (p *Nodes) Contract(ctx context.Context, problem *problem.Problem, want btn
 	return value, nil
 }
 
-// addMarginals adds the marginals of the sum s over nodes, times scale, to a value. The shares of leaves whose neighbours depend on each
-// other are added to s first, which takes more sums. If s has no terms, the marginals stay 0.
+// addMarginals adds the marginals of the sum s over nodes, times scale, to a value. s.shares are sums with a variable fixed to a value.
+// Those of leaves whose neighbours depend on each other are added to s first, which takes more sums. If s has no terms, the marginals stay
+// 0.
 func (f *form) addMarginals(
 	ctx context.Context, nodes []node, j contraction.Contraction, s *sum, scale scaled.Number, value *btn.Value,
 ) error {
@@ -324,8 +325,9 @@ func (e *evaluator) newWorker(hasMarginals bool, isAllowed []bool) *nodeWorker {
 	return w
 }
 
-// nodeFlops returns the flops of evaluating one node: of the weights of all values, and of the tables of all cliques, whose entries are
-// e.program.entries. Marginals take a way back over the weights and the tables. The factors are estimates.
+// nodeFlops returns the flops of evaluating one node: of the weights of all values, and of the tables of all cliques, the eliminations of
+// single variables, which have e.program.entries entries together. Marginals take a way back over the weights and the tables. The factors
+// are estimates.
 func (e *evaluator) nodeFlops(hasMarginals bool) float64 {
 	values := float64(len(e.field))
 	flopsOfValue := 4.0        // a product of tabulated factors

@@ -56,9 +56,11 @@ type elimination[T number[T]] struct {
 	prefix        prefix[T]
 }
 
-// newElimination returns an elimination with room for runs of a program, which eliminates the variables of the rest of fit f. firstValue
-// is, by variable, the index of its first value in lists by value. hasShares makes room for the way back: for shares by value, and for the
-// adjoints of the cliques' messages. Free variables are in no table of the rest. Roots are cliques whose message is a number.
+// newElimination returns an elimination with room for runs of a program. The program eliminates the variables of the rest of fit f, the
+// tables that its statistics do not give. A clique is the elimination of one variable: it sums a product of tables and messages over the
+// variable, and the sum is its message. Roots are cliques whose message is a number, and free variables are in no table. firstValue is, by
+// variable, the index of its first value in lists by value. hasShares makes room for the way back: for shares by value, the totals with a
+// variable fixed to a value, and for the derivatives by messages (adjoints).
 func newElimination[T number[T]](p *program, f *Fit, firstValue []int, hasShares bool) *elimination[T] {
 	e := &elimination[T]{program: p, fit: f, firstValue: firstValue, weights: make([]T, len(f.Field))}
 	for v, c := range p.cliqueOf {
@@ -239,8 +241,8 @@ func (e *elimination[T]) sumOutClique(c int) {
 	e.exponents[c] = exp + normalise(message) // the message is in units of 2^exponents[c]
 }
 
-// multiplyRest sets the table of a clique to the product of the weights of the clique's variable and the clique's tables of the rest.
-// t.entryOf[i] is the entry of table t for entry i.
+// multiplyRest sets the table of a clique to the product of the weights of the variable that it eliminates and of the tables of the fit's
+// rest that it multiplies. t.entryOf[i] is the entry of such a table t for entry i of the clique's table.
 func (e *elimination[T]) multiplyRest(clique *clique, table []T) {
 	weights := e.weights[e.firstValue[clique.variable]:]
 	restTables := clique.tables
@@ -263,9 +265,10 @@ func (e *elimination[T]) multiplyRest(clique *clique, table []T) {
 	}
 }
 
-// fillShares fills shares, in units of 2^exp: by value, the total with the variable fixed to the value. The last total of computeTotal is z
-// · 2^exp: the product of the sums of the free variables, which no table has, and of the messages of the roots, the last cliques of the
-// connected parts of the rest. The other variables get their shares on the way back over the cliques.
+// fillShares fills shares, in units of 2^exp: by value, the total with the variable fixed to the value. A clique eliminates one variable,
+// and its message is the sum over it. A root is the last clique of a connected part of the tables, and its message is a number. The last
+// total of computeTotal is z · 2^exp: the product of the sums of the free variables, which no table has, and of the messages of the roots.
+// The other variables get their shares on the way back over the cliques.
 func (e *elimination[T]) fillShares(z T, exp int) {
 	for s, v := range e.freeVariables {
 		otherFactors := e.totalWithout(z, exp, s, e.freeSums[s])

@@ -208,9 +208,9 @@ func (f *Fit) networkVariables() []int {
 }
 
 // restoreLeaves returns the fit for given weights, which are by variable of the network and value, and for a joint marginal. A leaf is a
-// variable that was summed out. It becomes a variable of the rest again, with a table over its two neighbours and itself, if its weights
-// differ from those that it was summed out with, or if it is in the joint marginal. The error is over budget if the rest then has no
-// elimination in small tables.
+// variable that was summed out. It becomes a variable again, with a table over its two neighbours and itself in the rest, the tables that
+// the statistics do not give, if its weights differ from those that it was summed out with, or if it is in the joint marginal. The error is
+// over budget if the rest then has no elimination in small tables.
 func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []int) (*Fit, error) {
 	isRestored := func(l Leaf) bool {
 		return !slices.Equal(weights[l.Variable], l.Weights) || slices.Contains(joint, l.Variable)
@@ -270,9 +270,10 @@ type summedLeaf struct {
 	conditional         []float64 // P(f | a, b), f fastest
 }
 
-// addLeaves adds the leaves of a fit to a program whose cliques are complete. receiver[c] is the clique that clique c sends its message to,
-// always a later one, or −1 if the message is a number. A leaf is dependent if tables of the rest connect its two neighbours. Shares are
-// numbered by value: those of the fit's variables come first, then those of the leaves.
+// addLeaves adds the leaves of a fit to a program whose cliques are complete. A clique eliminates one variable of the rest, the tables that
+// the statistics do not give, and sends the sum as its message. receiver[c] is the clique that clique c sends its message to, always a
+// later one, or −1 if the message is a number. A leaf is dependent if tables of the rest connect its two neighbours. Shares are numbered by
+// value: those of the fit's variables come first, then those of the leaves.
 func (p *program) addLeaves(f *Fit, receiver []int) {
 	root := make([]int, len(receiver)) // by clique: the last clique of its connected part
 	for c := len(receiver) - 1; c >= 0; c-- {

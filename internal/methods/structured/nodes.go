@@ -217,8 +217,8 @@ func (e *evaluator) wholeBox() (all box) {
 }
 
 // lnComponent returns ln of the size of a node's component, without its quadrature weight α. Statistics with λ < 0 only turn phases. They
-// are left out, which bounds the size from above: their coordinates are set to 0 in n, which is a copy. Results are remembered in lnKnown,
-// and lnLargest is raised to that of the component with its quadrature weight.
+// are left out, which bounds the size from above: their coordinates are set to 0 in n, which is a copy. Results are remembered in lnKnown.
+// s.lnLargest is raised if the component times its quadrature weight is larger than all before.
 func (s *search) lnComponent(n node) float64 {
 	for k, a := range s.axes {
 		if a.isNegative {

@@ -109,7 +109,8 @@ func (f *Fit) shareNodes(e *evaluator, nodes float64) *btn.Estimate {
 	estimate := &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,
 		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
-		// 16 bytes for a complex number: of the cliques' tables and of the weights, with marginals twice. About 32 for a node.
+		// 16 bytes for a complex number: of the tables that eliminate the rest (entries) and of the weights, with marginals twice. About 32
+		// for a node.
 		Cost: query.Cost{Flops: flops, Nodes: nodes, Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 32*int(nodes))},
 	}
 	for k := range parts {

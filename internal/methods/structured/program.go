@@ -78,7 +78,7 @@ func newProgram(f *Fit) (*program, error) {
 	return p, nil
 }
 
-// restByClique lists the tables of the rest by the clique that multiplies them. Clique k eliminates the variable at position k of the
+// restByClique lists the tables of f.Rest by the clique that multiplies them. Clique k eliminates the variable at position k of the
 // order. It multiplies the tables whose first variable in the order that is. position is by variable.
 func (f *Fit) restByClique(position []int) [][]int {
 	tables := make([][]int, len(f.Order))
@@ -100,7 +100,7 @@ func firstPosition(position, variables []int) int {
 	return first
 }
 
-// newClique returns the clique that eliminates variable v. tables are the indices of the tables of the rest that it multiplies, and senders
+// newClique returns the clique that eliminates variable v. tables are the indices in f.Rest of the tables that it multiplies, and senders
 // the earlier cliques whose messages it multiplies. The clique's own table is over v and all other variables of these. Its message, the sum
 // over v, is over scope[1:]. ok is false if its own table has more than maxRestTable entries.
 func (p *program) newClique(f *Fit, v int, tables, senders []int) (c clique, ok bool) {

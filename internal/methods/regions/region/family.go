@@ -179,7 +179,7 @@ func (f *Family) priceAll(ctx context.Context, w *worker) error {
 // price adds the flops of region r, count times, and raises f.Bytes and f.Widest to those of the region if these are larger. count is the
 // number of regions of the same shape that r stands for.
 func (f *Family) price(ctx context.Context, w *worker, r int, count float64) error {
-	legs, _ := f.source.region(r, w)
+	legs, _ := f.source.region(r, w) // its counting number does not change the cost
 	if len(legs) == 0 {
 		return nil
 	}

@@ -131,7 +131,7 @@ func (c *corrections) markFreeLegs() {
 		if !c.prepared.family.source.mayBeLargest(r) { // its legs are in a larger region, too
 			continue
 		}
-		legs, _ := c.prepared.family.source.region(r, w)
+		legs, _ := c.prepared.family.source.region(r, w) // the counting number does not matter
 		for _, leg := range legs {
 			c.isFree[leg] = false
 		}

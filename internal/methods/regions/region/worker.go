@@ -79,7 +79,7 @@ func (w *worker) ratio(legs []int32, marginals bool) (float64, *program) {
 }
 
 // contractedTable returns the table ρ_t of a local table, with its legs outside the region summed out. It is valid until the next region. A
-// leg is one index of one table, and ρ_t is the table in the gauge of the messages of belief propagation.
+// leg is one index of one table, and ρ_t is the table scaled by the messages of belief propagation (newGauge).
 func (w *worker) contractedTable(t int) []float64 {
 	g, rho, legs := w.graph, w.gauge.rho[w.tableIDs[t]], w.tableLegs(t)
 	first, end := g.legRange(w.tableIDs[t])

@@ -65,8 +65,8 @@ type checkpoints struct {
 	lnWeights [][]float64
 }
 
-// checkpointAt returns the number of the part of the rungs that ends with rung k, or −1 if none does or log-weights are not recorded. With
-// 8 rungs in 4 parts, part 0 ends with rung 2.
+// checkpointAt returns the number of the part that ends with rung k, or −1 if none does or log-weights are not recorded. The rungs, the
+// steps of a chain, are divided into equal parts. Example: of 8 rungs in 4 parts, part 0 ends with rung 2.
 func (p *Path) checkpointAt(k int) int {
 	if p.checkpoints == nil {
 		return -1
@@ -78,8 +78,8 @@ func (p *Path) checkpointAt(k int) int {
 	return k*parts/p.Rungs - 1
 }
 
-// Beta returns β at rung k of p.Rungs. Knots divide the rungs into equal parts: Knots[j] is β at the end of part j, and β is linear within
-// a part, from 0 in the first. Without knots β = k/p.Rungs.
+// Beta returns β after k of the p.Rungs steps of a chain, called rungs. Knots divide the rungs into equal parts: Knots[j] is β at the end
+// of part j, and β is linear within a part, from 0 in the first. Without knots β = k/p.Rungs.
 func (p *Path) Beta(k int) float64 {
 	if len(p.Knots) == 0 || k >= p.Rungs { // at rung p.Rungs β is 1
 		return float64(k) / float64(p.Rungs)
@@ -265,7 +265,7 @@ func (m *Model) FixedRungs(step Step) float64 {
 	return fixed / sweep
 }
 
-// prices returns the flops of a sweep, which a chain has at every rung, and the flops of a chain that do not depend on its rungs.
+// prices returns the flops of a sweep, which is one step of a chain, and the flops of a chain that do not depend on its number of steps.
 func (m *Model) prices(step Step) (sweep, fixed float64) {
 	switch s := m.uniform.spins; {
 	case s == nil:
@@ -374,8 +374,8 @@ func (m *Model) LnBeliefs(ctx context.Context, w *Weights) ([]float64, error) {
 }
 
 // Run carries the chains of components from ≤ c < to, both multiples of GroupSize, and returns their weights. It takes the given number of
-// goroutines (0: one per processor). Cost: Flops of every chain. Errors: those of the context, checked after every rung, of modes.Find and
-// of newWalker.
+// goroutines (0: one per processor). Cost: Flops of every chain. Errors: those of the context, checked at every step of a chain, of
+// modes.Find and of newWalker.
 func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, marginals bool) (*Weights, error) {
 	// A walker carries the chains from one start.
 	walkers, err := m.walkers(ctx, p)

@@ -189,9 +189,9 @@ type downArgs struct {
 	oldRoot, newRoot float32
 }
 
-// sweepForests carries every forest of all eight chains from one rung to another, given by their √β. It sums a forest out from the leaves
-// up, at the two rungs, and multiplies the weights by the ratio of the sums. Then it draws the forest at the new rung from the roots down.
-// A forest is spins whose couplings among themselves make no cycle.
+// sweepForests carries every forest of all eight chains from one rung, a value of β, to another. The two are given by their √β. It sums a
+// forest out from the leaves up, at the two rungs, and multiplies the weights by the ratio of the sums. Then it draws the forest at the new
+// rung from the roots down. A forest is spins whose couplings among themselves make no cycle.
 func (b *spinChains) sweepForests(oldRoot, newRoot float32) {
 	// The couplings of the new rung before are those of the old rung now.
 	m, old, new := b.messages, rung{oldRoot * oldRoot, oldRoot}, rung{newRoot * newRoot, newRoot}

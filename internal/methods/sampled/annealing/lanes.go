@@ -246,8 +246,8 @@ func (l *spinModel) startChains(seed, first uint64) *spinChains {
 	return b
 }
 
-// recomputeFields computes the fields Σ_j √β J_ij s_j anew from the spins, so that roundings do not add up. All spins are at the same rung,
-// and root is its √β.
+// recomputeFields computes the fields Σ_j √β J_ij s_j anew from the spins, so that roundings do not add up. All spins are at the same β,
+// and root is √β.
 func (b *spinChains) recomputeFields(root float32) {
 	clear(b.fieldRows)
 	for i := range b.n {
@@ -390,7 +390,7 @@ type stepRange struct {
 	couplings        []float32
 }
 
-// stepSpins carries the spins of a range to the new rung, with the processor's vectors if it has them.
+// stepSpins carries the spins of a range from a.old to a.new, two values of β, with the processor's vectors if it has them.
 func (b *spinChains) stepSpins(a *sweepArgs, r stepRange) {
 	if !vectors {
 		b.stepSpinsPortable(a, r)
@@ -403,10 +403,10 @@ func (b *spinChains) stepSpins(a *sweepArgs, r stepRange) {
 	sweepVector(a)
 }
 
-// stepSpinsPortable is stepSpins without vectors. Each spin in turn is drawn at the new rung in all eight chains c. At a rung its log odds,
-// in powers of 2, are √β·field + β·h + start, where field sums over its neighbours, h is its own field, and start its log odds at the start
-// of a chain. Rows have eight numbers, one for each chain. The weight of a chain is multiplied by 2cosh of the spin's field at the new rung
-// over that at the old: with log odds y and x that is 2^{(|y|−|x|)/2} (1 + 2^−|y|)/(1 + 2^−|x|). |y|−|x| is
+// stepSpinsPortable is stepSpins without vectors. A rung is a value of β. Each spin in turn is drawn at the new rung in all eight chains c.
+// Its log odds at a rung, in powers of 2, are √β·field + β·h + start, where field sums over its neighbours, h is its own field, and start
+// its log odds at the start of a chain. Rows have eight numbers, one for each chain. The weight of a chain is multiplied by 2cosh of the
+// spin's field at the new rung over that at the old: with log odds y and x that is 2^{(|y|−|x|)/2} (1 + 2^−|y|)/(1 + 2^−|x|). |y|−|x| is
 // added to gain, twice the log2 of the weight, and the other factors go to newProduct and oldProduct.
 func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 	k := int32(r.firstCoupling)
@@ -440,9 +440,9 @@ func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 	}
 }
 
-// stepSpin returns the spin ±1 after a step from the spin old. x and y are its log odds at the old rung and at the new one. ratio is the
-// probability of the unlikely value over that of the likely one at the new rung, and oldFactor is 1 plus that at the old rung. u is uniform
-// in [0, 1).
+// stepSpin returns the spin ±1 after a step from the spin old, which leads from one rung, a value of β, to the next. x and y are its log
+// odds at the old rung and at the new one. ratio is the probability of the unlikely value over that of the likely one at the new rung, and
+// oldFactor is 1 plus that at the old rung. u is uniform in [0, 1).
 //
 // The unlikely value has probability ratio/(1+ratio). A Metropolis step always leaves the unlikely value. It leaves the likely value, which
 // had probability 1/oldFactor at the old rung, with probability ratio·oldFactor/(1+ratio): so the unlikely value gets probability
