@@ -87,7 +87,7 @@ func (p *plainLegs) weightsOf(dim int, levelOf []uint8) tensor.LegWeights {
 	}
 	if p.last == nil || kind != p.lastKind {
 		if p.weights[kind] == nil {
-			p.weights[kind] = weightsOfLeg(dim, nil, nil, levelOf, p.levels)
+			p.weights[kind] = weightsOfLeg(dim, nil, nil, levelOf, p.levels) // nil: all ones, the identity
 		}
 		p.lastKind, p.last = kind, p.weights[kind]
 	}

@@ -350,7 +350,7 @@ func fixIndices(e *sumproduct.Expression, dims, values []int) []sumproduct.Table
 		}
 
 		fixed := sumproduct.Table{Scope: scope, Rounded: table.Rounded}
-		for _, offset := range sumproduct.Offsets([]int(nil), dims, scope, stride) {
+		for _, offset := range sumproduct.Offsets([]int(nil), dims, scope, stride) { // nil: a new list
 			fixed.Data = append(fixed.Data, table.Data[base+offset])
 			if table.Exp != nil {
 				fixed.Exp = append(fixed.Exp, table.Exp[base+offset])

@@ -186,7 +186,7 @@ func (g *Ground) Prepare(ctx context.Context, f *region.Family) (*region.Prepare
 	}
 
 	preparedGround := *g
-	preparedGround.prepared = prepared.WithFamily(nil)
+	preparedGround.prepared = prepared.WithFamily(nil)       // only the tables: later calls have families of their own
 	problem.SetForm(g.problem, slot{}, nil, &preparedGround) // the problem keeps one ground; nil: there are no variants of it
 	return prepared, nil
 }

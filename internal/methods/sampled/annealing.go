@@ -210,7 +210,7 @@ func PrepareChains(ctx context.Context, p *problem.Problem, marginals bool) (*Ch
 // (package descent). Their indices are all that a state needs: none is summed out. Errors: those of descent.PreparedOf and of
 // annealing.New.
 func PrepareStateChains(ctx context.Context, p *problem.Problem) (*descent.Prepared, *annealing.Model, error) {
-	terms, err := descent.PreparedOf(ctx, p, btn.AskSamples, nil)
+	terms, err := descent.PreparedOf(ctx, p, btn.AskSamples, nil) // nil: only a marginal MAP assignment has a set of variables
 	if err != nil {
 		return nil, nil, err
 	}

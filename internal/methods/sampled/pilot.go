@@ -208,7 +208,7 @@ func (s *Annealing) setRungs(m *annealing.Model, settings query.Settings, pilote
 	smallest := max(2, onceRungs*m.FixedRungs(s.Path().Step))
 	s.Rungs = int(max(2, min(max(smallest, float64(pilotedRungs)*variance/targetVariance), largest, 1<<24)))
 	logVariance := variance * float64(pilotedRungs) / float64(s.Rungs)
-	s.Spread = math.Expm1(min(logVariance, 50)) // log-normal weights: Var w / (E w)² = e^logVariance − 1
+	s.Spread = math.Expm1(min(logVariance, 50)) // log-normal weights: Var w / (E w)² = e^logVariance − 1; finite by the 50
 }
 
 // metropolisGain is the ratio of the variance with Metropolis steps to that of the heat bath, below which they are chosen.
@@ -412,7 +412,7 @@ func (e *chainEnds) spread(lnWeights []float64, lnMean float64) float64 {
 	lnZ := max(lnMean, e.lnMean)
 	total := 0.0
 	for c, ln := range lnWeights {
-		total += e.weights[c] * math.Exp(min(ln-lnZ, 50))
+		total += e.weights[c] * math.Exp(min(ln-lnZ, 50)) // 50: chosen, so that the sum stays finite
 	}
 	return total - 1
 }

@@ -178,7 +178,7 @@ func plainTable(core btn.Core, variable []int) (t Table, ok bool) {
 		}
 	}
 	dense, err := tensor.ToDense(core.T, maxTableEntries)
-	if err != nil || len(t.Scope) == 0 {
+	if err != nil || len(t.Scope) == 0 { // too large, or no leg
 		return t, false
 	}
 	for _, x := range dense.Data {

@@ -123,7 +123,7 @@ func (c *chains) setupFlops(order int) float64 {
 	flops := float64(len(c.nodes)) * c.evaluator.nodeFlops(hasMarginals)
 	flops += 2 * float64(len(c.axes)+4) * n * n // an entry of the matrix takes 2 for each statistic, and about 8 more
 	if order <= maxBoundedOrder {
-		flops += math.Pow(n, 3)
+		flops += math.Pow(n, 3) // a few factorisations of n³/3 each (boundDeviation)
 	}
 	return flops
 }

@@ -55,10 +55,11 @@ func (f *Fit) hasNegativeLambda() bool {
 
 // histogramEstimate returns the estimate of a fit whose statistics are integers. It has one part, which sums their histogram.
 func (f *Fit) histogramEstimate() *btn.Estimate {
+	const withMarginals = true // the larger cost
 	return &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,
 		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
-		Cost:    query.Cost{Flops: f.Integers.flops(true), Bytes: f.Integers.bytes()},
+		Cost:    query.Cost{Flops: f.Integers.flops(withMarginals), Bytes: f.Integers.bytes()},
 		Parts:   []btn.Part{&Nodes{Fit: f, To: WholeShare}},
 	}
 }

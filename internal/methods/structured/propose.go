@@ -171,8 +171,8 @@ func priceLeaves(ctx context.Context, j *proposal.Job, ask proposal.Ask, priced 
 	if err != nil {
 		return false, ctx.Err() // nil if the elimination is too wide
 	}
-	e, err := newEvaluator(restored, nil)
-	if err != nil { // too wide as well
+	e, err := newEvaluator(restored, nil) // nil: weights of 1, which do not change the price
+	if err != nil {                       // too wide as well
 		return false, nil
 	}
 	flops := e.nodeFlops(ask.Marginals)
@@ -191,7 +191,7 @@ func priceLeaves(ctx context.Context, j *proposal.Job, ask proposal.Ask, priced 
 // an order is within reach, or if the network has no shape: then other ways decide.
 func ProposeCrowded(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	shape, err := j.Facts.Shape(ctx, j.Net)
-	if err != nil {
+	if err != nil { // the network has no shape
 		return nil, nil
 	}
 	outOfReach := exact.WithinReach(ctx, shape, proposal.ExactFlopLimit(j.Settings)) // an error if no order is within reach

@@ -208,7 +208,7 @@ func (f *formFit) measureDeviations(logs *centredLogs) {
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			if !logs.hasTable[i*n+j] {
-				f.addPair(i, j, nil)
+				f.addPair(i, j, nil) // nil: no interaction
 			}
 		}
 	}

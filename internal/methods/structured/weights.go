@@ -142,7 +142,8 @@ func (e *evaluator) fillWeights(n node, run *elimination[plain]) (lnScale float6
 
 	// Multiply the base and the factors of all statistics but the last one, if the kept product is that of another node. The factors of
 	// node 0 are 1. From here on m is an index in a list by node.
-	lastStatistic := e.lastStatistic(false)
+	const isNegative = true // of λ
+	lastStatistic := e.lastStatistic(!isNegative)
 	p := &run.prefix
 	if !p.belongsTo(n, e, lastStatistic) {
 		p.isSet, p.node, p.lnScale, p.spread = true, n, e.factors.lnBase, e.factors.baseSpread
@@ -205,7 +206,8 @@ func (e *evaluator) fillPhases(n node, sizes []plain, run *elimination[phase]) {
 	}
 
 	// Multiply the factors of all statistics but the last one, if the kept product is that of another node.
-	lastStatistic := e.lastStatistic(true)
+	const isNegative = true // of λ
+	lastStatistic := e.lastStatistic(isNegative)
 	p := &run.prefix
 	phasesOf := func(k int) []phase { return e.factors.byAxis[k].phase[int(n[k])-e.axes[k].first] } // by value, at node n
 	if !p.belongsTo(n, e, lastStatistic) {

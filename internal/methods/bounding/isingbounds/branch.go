@@ -143,7 +143,7 @@ func (p *determinant) setFieldDiagonal(fields []float64) {
 		inner = append(inner, whole[a*(p.n+1)+1:(a+1)*(p.n+1)]...)
 	}
 	c, err := linalg.NewCholesky(inner, p.n)
-	if err != nil {
+	if err != nil { // D − J is not positive definite: d_0 stays
 		return
 	}
 	x, err := c.Solve(fields)

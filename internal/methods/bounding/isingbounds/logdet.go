@@ -70,7 +70,7 @@ func (p *determinant) startSpectrally(ctx context.Context) {
 	p.setSpinTerms()
 	best, _ := p.boundAt(p.d)
 	previous := math.Inf(1)
-	for x := 1.01 * p.largestEigenvalue(); x > 0 && ctx.Err() == nil; x *= 1.1 {
+	for x := 1.01 * p.largestEigenvalue(); x > 0 && ctx.Err() == nil; x *= 1.1 { // 1 %: largestEigenvalue is from below; chosen
 		s := 1.0
 		for range 12 { // steps of at most a factor of 2, so that they reach almost all ratios
 			s = bestRatio(x, s)
@@ -232,6 +232,7 @@ func (p *determinant) boundAt(d []float64) (bound float64, ok bool) {
 // 1/s_i − M_ii), without the 1/s_i for i = 0, and the Hessian is ½ M_ik². The step is halved until the bound is lower. d stays as it is
 // if there is no such step.
 func (p *determinant) stepNewton() {
+	// If a matrix is singular by rounding, there is no step.
 	inverse, err := linalg.Inverse(p.difference(p.d), p.n+1)
 	if err != nil {
 		return

@@ -283,7 +283,7 @@ func (f *tableModel) startChains(seed, first uint64) *tableChains {
 	// Draw the value a of each index: the first at which the probabilities exceed a uniform number.
 	for i, d := range f.dims {
 		for c := range GroupSize {
-			remaining, a := float64(w.nextWord(c))*0x1p-32, 0
+			remaining, a := float64(w.nextWord(c))*0x1p-32, 0 // a word has 32 bits: uniform in [0, 1)
 			for ; a < d-1; a++ {
 				if remaining -= math.Exp(f.startLn[i][a]); remaining < 0 {
 					break

@@ -85,7 +85,7 @@ func newOrderedSpins(s *ising.Model, startOdds []float32, order []int) *spinMode
 		l.neighbourEnds[i] = s.First[i+1]
 	}
 	for k, to := range s.To {
-		l.neighbourOffsets[k] = to * 4 * GroupSize
+		l.neighbourOffsets[k] = to * 4 * GroupSize // in bytes
 		l.couplings[k] = float32(unit * s.J[k])
 	}
 	return l
@@ -112,7 +112,7 @@ func (l *spinModel) makeDenseRows() {
 				r.couplings[neighbour*GroupSize+i-begin] = l.couplings[k]
 				isLater := neighbour > i && neighbour < begin+GroupSize
 				if isLater {
-					r.laterOffsets = append(r.laterOffsets, int32(neighbour-begin)*4*GroupSize)
+					r.laterOffsets = append(r.laterOffsets, int32(neighbour-begin)*4*GroupSize) // in bytes
 					r.laterCouplings = append(r.laterCouplings, l.couplings[k])
 				}
 			}
@@ -232,7 +232,7 @@ func (l *spinModel) startChains(seed, first uint64) *spinChains {
 	for i := range l.n {
 		for c := range GroupSize { // spin i of chain c
 			b.spins[i*GroupSize+c] = -1
-			if float64(b.nextWord(c))*0x1p-32 < l.startUp[i] {
+			if float64(b.nextWord(c))*0x1p-32 < l.startUp[i] { // a word has 32 bits: uniform in [0, 1)
 				b.spins[i*GroupSize+c] = 1
 			}
 		}

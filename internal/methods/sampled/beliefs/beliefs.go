@@ -74,7 +74,7 @@ func Propagate(ctx context.Context, e *sumproduct.Expression) (*bp.State, error)
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "beliefs: an entry is below 0, and densities are not")
 	}
-	state, err := bp.Run(ctx, e, bp.Options{Updates: maxUpdates(e), Tolerance: 1e-6})
+	state, err := bp.Run(ctx, e, bp.Options{Updates: maxUpdates(e), Tolerance: 1e-6}) // any messages give a density that can be drawn from
 	if err != nil {
 		return nil, err
 	}

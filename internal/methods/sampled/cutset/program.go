@@ -241,7 +241,7 @@ func (p *Program) addTables(summed []int) {
 
 // Goroutines returns the number of goroutines that may run the program within the memory it was given. It is at least one.
 func (p *Program) Goroutines() int {
-	return int(max(1, min((float64(p.memory)-p.cost.Bytes)/p.cost.Each, 1<<16)))
+	return int(max(1, min((float64(p.memory)-p.cost.Bytes)/p.cost.Each, 1<<16))) // 1<<16: chosen, against overflow
 }
 
 // addTable adds a table of the expression, divided by its largest entry, and adds the logarithm of that entry to p.lnConstant. The scope of

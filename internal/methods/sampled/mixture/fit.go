@@ -259,7 +259,7 @@ func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]flo
 }
 
 // balance returns a probability whose odds are those of p times a power of a ratio: the odds of target over those of current. So the
-// probability that a component gives moves from current towards target. Limits keep odds finite.
+// probability that a component gives moves from current towards target. The limits 1e-12 and 1e-9, chosen, keep odds finite.
 func balance(p, target, current float64) float64 {
 	current = min(max(current, 1e-12), 1-1e-12)
 	odds := p / (1 - p) * math.Pow(target/(1-target)*(1-current)/current, balanceExponent)
