@@ -135,9 +135,10 @@ func determinantSize(n int, flops, memory float64) (rounds, slices int) {
 	return rounds, 1 + int(min((flops-roundsFlops)/roundFlops, furtherSlices))
 }
 
-// PlanMiniBuckets returns a plan of mini-buckets with its elimination order and entries, the largest number of entries of a table that it
-// multiplies out. entries is the largest power of two from 16 on for which the given number of runs, one of them for an upper bound, takes
-// at most the given flops. Mini-buckets of 16 entries may take more flops. The plan (best) is nil if not even these fit the memory.
+// PlanMiniBuckets returns a plan of mini-buckets, which are eliminations with split tables, and its elimination order. No product of tables
+// has more than entries entries. entries is the largest power of two from 16 on for which the given number of runs, one of them for an
+// upper bound, takes at most the given flops. Mini-buckets of 16 entries may take more flops. The plan (best) is nil if not even these fit
+// the memory.
 func PlanMiniBuckets(
 	ctx context.Context, h contractionorder.Hypergraph, flops, runs float64, s query.Settings,
 ) (order []int, best *minibuckets.Plan, entries float64, err error) {

@@ -27,9 +27,9 @@ const bytesPerCoefficient = 16
 // Then it calls visit with the derivative ∂Z/∂p_k for every k with b.Wanted(k). It is counts.Product.Sum for polynomials in several
 // variables z, and gives the bits of counts.MultiplyPolys and Dot.
 //
-// The derivatives need the partial products p_0, p_0 p_1, …, the largest polynomial first. If the memory does not hold all n of them, every
-// ⌈√n⌉th is kept, and those between two kept ones are computed again when the way back comes to them. The cost in all is then four times
-// that of Z, otherwise three times.
+// The derivatives need the partial products p_0, p_0 p_1, …, the largest polynomial first. If the memory does not hold all n of them, only
+// every ⌈√n⌉th is kept. The products between two kept ones are computed again when the way back comes to them. The cost in all is then four
+// times that of Z, otherwise three times.
 func (b derivativePass) sumAndVisit() (scaled.Number, error) {
 	order := make([]int, len(b.Polys)) // the largest first
 	for i := range order {

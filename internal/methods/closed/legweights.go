@@ -78,8 +78,8 @@ type legKind struct {
 	firstOfList *uint8
 }
 
-// weightsOf returns the weights of a leg without vector and map. Legs of one kind share them. p.last keeps those of the last call, so that
-// a sequence of legs of one kind takes one look-up.
+// weightsOf returns the weights of a leg without vector and map. Legs of one kind share them. p.last has the weights of the last call, so
+// that a sequence of legs of one kind takes one look-up.
 func (p *plainLegs) weightsOf(dim int, levelOf []uint8) tensor.LegWeights {
 	kind := legKind{dim: dim}
 	if levelOf != nil {

@@ -57,8 +57,8 @@ func (*CP) Class() btn.Class { return btn.ClassCP }
 // About implements btn.Part.
 func (p *CP) About() btn.About { return btn.About{Shared: &p.Frame} }
 
-// Fits implements btn.Part: it returns an error unless the frame is valid for the network, and the CP tensor has the dimensions of its legs
-// and for each leg a vector of every term, or the identity.
+// Fits implements btn.Part: it returns an error unless the frame is valid for the network, and the CP tensor has the legs of the network
+// with their dimensions. For each leg the tensor has to have a vector of every term, or none at all, which stands for the identity.
 func (p *CP) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
 		return err

@@ -55,9 +55,9 @@ func (j form) contractSymmetric() (scaled.Number, error) {
 }
 
 // checkMemory returns an error if a count space takes more bytes than the memory. It counts four times the coefficients of a polynomial
-// with a variable for each level and the whole range of counts, the box of the levels: one time for all factors, whose boxes together are
-// no larger, and three for the product tree, in which two children and their product live together and the last product has normalised
-// copies.
+// with a variable for each level and the whole range of counts, the box of the levels: one time for all factors, which together have no
+// more coefficients, and three times for their product. In the last multiplication two halves and their product are in memory together, and
+// the product has normalised copies.
 func (j form) checkMemory(levels countspace.Levels) error {
 	size, err := levels.Size()
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 
 // sumOutHidden returns e with hidden indices summed out of the tables that have them. An index is hidden if it is neither a variable of the
 // network nor a counter, whose value follows from the variables: it stands for the number of a term of a CP or symmetric tensor. For the
-// most probable assignment all hidden indices are summed out. For other questions a hidden index is summed out only if a table that has it,
-// or that hidden indices connect with it, has an entry below 0. The result shares tables with e.
+// most probable assignment all hidden indices are summed out. For other questions a hidden index is summed out only if a table with an
+// entry below 0 has it, or if other hidden indices connect it with such a table. The result shares tables with e.
 func sumOutHidden(
 	ctx context.Context, e *sumproduct.Expression, ask btn.Ask, memory int64,
 ) (*sumproduct.Expression, error) {
@@ -335,8 +335,8 @@ type numberedTable struct {
 	scope  []int
 }
 
-// smallestStep returns the step that sums one of the indices out of the tables that have it: the step whose sum has the fewest entries, the
-// first one of several. k is the place of its index among the indices.
+// smallestStep returns a step that sums one of the indices out of the tables that have it. Of all indices it takes the one for which the
+// sum has the fewest entries, the first one of several. k is the place of its index among the indices.
 func smallestStep(indices []int, tables []numberedTable, dims []int) (k int, step buckets.Step) {
 	leastSize := math.Inf(1)
 	for place, i := range indices {

@@ -146,8 +146,9 @@ func (p *Prepared) starts(ctx context.Context, r *buckets.Run, memory int64, thr
 }
 
 // climb searches for an assignment of large weight if the path of run r is relaxed. It begins with the best one of starts, and changes one
-// value at a time, as long as that makes ln of the weight larger by more than slack and mapSearchFlops lasts. Every weight is computed
-// exactly. bound is ln of the total of r. The result is Relaxed if bound is above its weight by more than slack: there may be a better one.
+// value at a time. It goes on as long as a change makes ln of the weight larger by more than slack, and as mapSearchFlops lasts. Every
+// weight is computed exactly. bound is ln of the total of r. The result is Relaxed if bound is above its weight by more than slack: there
+// may be a better one.
 func (p *Prepared) climb(
 	ctx context.Context, r *buckets.Run, bound, slack float64, o Options,
 ) (*btn.Found, error) {

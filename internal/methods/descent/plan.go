@@ -52,10 +52,10 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*Path, query.Cost, 
 // Chosen: the cost at which contractionorder.Search takes its first tree.
 const cheapFlops = 1e7
 
-// findPath returns a path along which tables of shape h can be eliminated within o.Memory, and its cost. maximal states by index whether
-// it is maximised or summed. It takes the min-fill order if that is cheap (cheapFlops). Else it takes the path of least work that fits,
-// among that order and contraction trees that are searched with less and less memory, each also with slices. The error is over budget if
-// none fits.
+// findPath returns a path along which tables of shape h can be eliminated within o.Memory, and its cost. maximal states by index whether it
+// is maximised or summed. It takes the min-fill order if that is cheap (cheapFlops). Else it tries that order and several contraction
+// trees, searched with less and less memory, and each of them also with slices. It takes the path of least work that fits. The error is
+// over budget if none fits.
 func findPath(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, o PlanOptions,
 ) (*Path, query.Cost, error) {
@@ -182,9 +182,9 @@ func pathCost(
 	return cost, nil
 }
 
-// sliceToFit returns the path with more sliced indices, so that its tables fit memory bytes. It slices the index by which the tables
-// shrink most, again and again. If no index makes them smaller, if there would be too many slices (sliceCount is 0), or if the path does
-// not fit h, the path that it returns has the Count 0.
+// sliceToFit returns the path with more sliced indices, so that its tables fit memory bytes. It slices the index by which the tables shrink
+// most, again and again. The path that it returns has the Count 0 if it fails: no index makes the tables smaller, there would be too many
+// slices (sliceCount is 0), or the path does not fit h.
 func sliceToFit(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, path *Path, memory float64,
 ) *Path {
@@ -216,8 +216,8 @@ func sliceToFit(
 	return &sliced
 }
 
-// mostSavingIndex returns the index that saves the most entries of the tables of steps if it is fixed, the first one of several. ok is
-// false if no index saves any: all tables have one entry.
+// mostSavingIndex returns the index that is best to fix: the tables that the steps make then have the fewest entries together. Of several
+// it returns the first one. ok is false if no index saves any: all tables have one entry.
 func mostSavingIndex(dims []int, steps []buckets.Step) (index int, ok bool) {
 	saved := make([]float64, len(dims)) // entries, by index
 	for _, s := range steps {

@@ -30,8 +30,8 @@ func hastyBethePlan(s query.Settings) *btn.Plan {
 }
 
 // BethePlan returns a plan whose only estimate is the value of belief propagation. It runs belief propagation until the context enough
-// ends, with every message at least once, and keeps its state in the problem, where the parts of the plan find it. It returns nil if belief
-// propagation has no value.
+// ends, but computes every message at least once. It keeps the state in the problem, where the parts of the plan find it. It returns nil if
+// belief propagation has no value.
 func BethePlan(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*btn.Assignment, error) {
 	var states []*bp.State
 	ground, err := makeGround(ctx, p, func(e *sumproduct.Expression) ([]*bp.State, error) {

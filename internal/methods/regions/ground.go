@@ -72,8 +72,8 @@ func makeGround(
 }
 
 // expressionOf returns the network as an expression for belief propagation. Messages of entries below 0 would cancel. So if the expression
-// has such entries, it returns another one, written with chains of states (lower.BuildUnsigned), provided that the other one has no entries
-// below 0 and fits float64. Errors and cost: those of lower.BuildUnsigned.
+// has such entries, it writes the network in another form, with chains of states (lower.BuildUnsigned). It returns that expression if it
+// has no entries below 0 and fits float64, and the first one otherwise. Errors and cost: those of lower.BuildUnsigned.
 func expressionOf(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
 	star, err := lower.Build(ctx, net)
 	if err != nil || !star.Signed() {

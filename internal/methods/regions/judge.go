@@ -96,11 +96,13 @@ func (j *regionsJudge) Add(e *judge.Estimate) error {
 // MakeStatement implements judge.Judge. A track is the estimates by regions of one kind, by increasing size. The best estimate is one of
 // the largest size. Its uncertainty is the largest of
 //
-//   - the change that its track is expected to make next (expectedChange), and twice its distance (judge.PlanDistanceFactor) from regions
-//     of another kind, ten times (judge.FirstLevelFactor) if there is only one size;
+//   - the change that its track is expected to make next (expectedChange);
+//   - twice the distance of ln Z from that of regions of another kind (judge.PlanDistanceFactor), or ten times if there is only one size
+//     (judge.FirstLevelFactor);
 //   - all of the correction to belief propagation if there is one size of one kind;
-//   - what other fixed points of belief propagation may add (otherFixedPoints), the distance from its value if it did not converge
-//     (distanceIfMoving), and a share of the correction if changes fall slowly (shareOfCorrection).
+//   - what other fixed points of belief propagation may add (otherFixedPoints);
+//   - the distance from the value of belief propagation if that did not converge (distanceIfMoving);
+//   - a share of the correction if changes fall slowly (shareOfCorrection).
 //
 // It is not known if tables have entries of both signs, or if regions of constraints do not change with their size (isPlateau).
 func (j *regionsJudge) MakeStatement() judge.Statement {

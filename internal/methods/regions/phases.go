@@ -122,8 +122,9 @@ const phaseOverlap = 0.1
 // is a state in which belief propagation ends.
 //
 // Equal maxima of the product of all tables have phases of the same value, by symmetry. Belief propagation need not reach all of them. So a
-// phase that was reached from one of several equal maxima counts once more for each other maximum that the phase does not contain
-// (otherImages), except for those from which a phase was reached (othersReached), which is in the sum itself.
+// phase that was reached from one of several equal maxima also stands for the phases of the other maxima. It counts once more for each
+// other maximum that it does not contain (otherImages). Maxima from which belief propagation reached a phase (othersReached) are
+// subtracted, since these phases are in the sum themselves.
 func (p *phaseSet) sumOfPhases() (ln float64, count int) {
 	phases := bp.Phases(p.states, phaseOverlap)
 	if len(phases) == 0 {

@@ -108,8 +108,8 @@ func isForest(h contractionorder.Hypergraph) bool {
 	return true
 }
 
-// report returns how belief propagation ended: how the first state has converged, its value, and the values of all fixed points, one by one
-// and together. A phase is a state in which belief propagation ends.
+// report returns how belief propagation ended: how the first state has converged, its value, the values of all fixed points, and ln of a
+// sum of them (sumOfPhases). A phase is a state in which belief propagation ends.
 func (set *phaseSet) report() *query.Propagation {
 	first := set.states[0]
 	p := &query.Propagation{
@@ -203,9 +203,9 @@ const (
 )
 
 // addSizes adds an estimate for each size of regions of a kind, until the budget ends, or a larger size has the same regions. If a size has
-// no regions, it goes on with the next one, and returns the error of the last such size: unsupported for windows if the graph is no
-// lattice, over_budget for regions that are too wide or take too many moves to plan. Other errors end the planning. A move is an elementary
-// operation of planning.
+// no regions, it goes on with the next size. It returns the error of the last size without regions: unsupported for windows if the graph is
+// no lattice, over_budget for regions that are too wide or take too many moves to plan. Other errors end the planning. A move is an
+// elementary operation of planning.
 func (g *planner) addSizes(ctx context.Context, kind string, sizes []int) (lastErr error) {
 	var previous *region.Family // of the last estimate; nil: none
 	for k, size := range sizes {

@@ -197,8 +197,9 @@ func chooseIndependent(
 	return c.best, err
 }
 
-// tryKind makes some draws of kind s from its distribution and sets the spread of its weights. If the mean of its weights would vary less
-// than that of the best kind so far, with draws for the whole budget, s becomes the best kind and isBetter is true.
+// tryKind makes some draws of kind s from its distribution and sets the spread of its weights. It predicts how much the mean weight would
+// vary if draws of kind s took the whole budget. If that is less than for the best kind so far, s becomes the best kind and isBetter is
+// true.
 func (c *trial) tryKind(ctx context.Context, s independent, distribution *importance.Proposal) (isBetter bool, err error) {
 	// The seed differs from that of components, so that the choice does not depend on them.
 	d := s.common()

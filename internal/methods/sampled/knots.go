@@ -50,8 +50,8 @@ func placeKnots(gains [][]float64) []float64 {
 	return knots
 }
 
-// partVariances returns what each part adds to the variance of ln w: the variance of its gains and their covariance with those of the parts
-// next to it, at least 0.
+// partVariances returns what each part adds to the variance of ln w: the variance of its gains plus their covariances with the gains of the
+// two parts next to it. It is at least 0.
 func partVariances(gains [][]float64) []float64 {
 	variance := make([]float64, len(gains))
 	for k := range gains {

@@ -23,7 +23,8 @@ const (
 )
 
 // findModes searches for modes and sets sampler.Modes, the number of modes from which further chains of a component begin. It adds the
-// modes one after the other and keeps the largest number whose chains find weight that the chains chosen before miss (missesWeight).
+// modes one after the other. A number of modes is kept if the chains from these modes find weight that the chains from the modes kept
+// before miss (missesWeight); the largest such number counts.
 //
 // variance is the variance of ln w, where w is the weight of a component without modes and with pilotedRungs rungs, the steps of a chain.
 // The result is the larger of this variance and of that with the modes kept. If the search and 3·modesChains chains of pilotedRungs rungs

@@ -92,8 +92,9 @@ func buildPlan(
 	return bounding.Insert(ctx, j, first, plan, isComplete)
 }
 
-// HastyEstimates returns estimates by chains for half of the budget, a choice. It is for plans whose time for planning is over. How the
-// chains walk over c.Model, in how many steps of which kind, is chosen by a small pilot, which runs to its end all the same (quickPilot).
+// HastyEstimates returns estimates by chains for half of the budget, a choice. It is for plans whose time for planning is over. A small
+// pilot, which runs to its end all the same, chooses the number and the kind of the steps with which the chains walk over c.Model
+// (quickPilot).
 func HastyEstimates(ctx context.Context, j *proposal.Job, c *Chains, marginals bool) ([]btn.Estimate, error) {
 	sampler, err := quickPilot(ctx, j, c.Model)
 	if err != nil {

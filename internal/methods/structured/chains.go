@@ -31,8 +31,8 @@ type Path struct {
 	Rungs int  `msgpack:"rungs"`
 }
 
-// Fits returns an error unless the path is valid for network n: a number of rungs, the steps of a chain, and a fit without leaves whose λ
-// are all above 0, so that its components can be drawn from.
+// Fits returns an error unless the path is valid for network n: it has at least one rung, a step of a chain, and a fit without leaves. All
+// λ of the fit have to be above 0, so that its components can be drawn from.
 func (p *Path) Fits(n *btn.Network) error {
 	if p.Rungs < 1 || p.Rungs > 1<<24 {
 		return btn.Misfit("%d rungs", p.Rungs)

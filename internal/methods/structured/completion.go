@@ -83,9 +83,9 @@ func (m *interactions) newCompletion(pairs [][2]int, k int, hasOutliers bool) (c
 	return c, largest
 }
 
-// chooseFirstOutliers makes outliers of three kinds of pairs: those with zeros, those whose interaction is more than largeFactor times the
-// one expected from their two variables, and the loose ones, unless they are many. In a matrix of rank one, the expected interaction of
-// variables i and j is m_i m_j / m: m_i is the median interaction of variable i, and m the median of all m_i.
+// chooseFirstOutliers makes outliers of three kinds of pairs: pairs with zeros, pairs whose interaction is more than largeFactor times the
+// one expected from their two variables, and, unless there are many, loose pairs (loosePairs). In a matrix of rank one, the expected
+// interaction of variables i and j is m_i m_j / m: m_i is the median interaction of variable i, and m the median of all m_i.
 func (c *completion) chooseFirstOutliers(loose map[int]bool) {
 	medians, _ := c.medianResiduals(c.typicalResidual()) // without the largest of them
 	typical := median(slices.Clone(medians))

@@ -387,7 +387,7 @@ func (w *nodeWorker) addPhases(n node, ln float64, z plain, exp int, nodeSum *su
 	scale := w.roundingScale(turned, exp)
 	nodeSum.sumOfSizes += unit * scale
 	nodeSum.withoutPhases += unit * float64(z)
-	// √2: the modulus of turned, which the roundings of the unit are relative to, is at most that times its size.
+	// √2: the roundings of the unit are relative to the modulus of turned, which is at most √2 times turned.size().
 	nodeSum.roundings += unit * (unitRoundings(ln, exp)*turned.size()*math.Sqrt2 + scale*(e.sumRoundings+e.program.roundings))
 }
 

@@ -136,7 +136,7 @@ func boundRounding(z scaled.Number, roundings, lnError float64) *scaled.Number {
 }
 
 // roundingsOfTerm bounds the roundings of a term of Z: those of the factor of its state, at most 16; those of the sum over the states; and
-// for each variable 6 of its weight and of a product, and one for each of its values in the sum over them.
+// for each variable 6 for its weight and a product, and one for each of its values, over which it is summed.
 func (h *histogram) roundingsOfTerm() float64 {
 	// A sum of n states in blocks has an addition for each term of a block and for each block, and not more than n.
 	roundings := 16 + 2*termsPerBlock + float64(maxStatesOfSum)/termsPerBlock

@@ -207,10 +207,10 @@ func moveExponent[T number[T]](x T, exp int) (T, int) {
 	return x.times(math.Ldexp(1, -moved)), exp + moved
 }
 
-// sumOutClique eliminates the variable of clique c: it fills the clique's table and its message. Entry i of the table is the product of the
-// weight of the variable's value, of the entries of the clique's tables of the rest and of those of the messages that it receives from
-// earlier cliques, all at the same values. The message is the sum of the table over the variable. messageEntry[i] is the entry of the
-// message to which entry i of the table is added. m.entryOf[i] is the entry of a received message m for entry i.
+// sumOutClique eliminates the variable of clique c: it fills the clique's table and its message. Entry i of the table belongs to one
+// combination of values. It is the product of the weight of the variable's value, of an entry of each table that the clique multiplies, and
+// of an entry of each message that it receives from earlier cliques. The message is the sum of the table over the variable. messageEntry[i]
+// is the entry of the message to which entry i of the table is added. m.entryOf[i] is the entry of a received message m for entry i.
 func (e *elimination[T]) sumOutClique(c int) {
 	clique := &e.program.cliques[c]
 	table, message := e.tables[c], e.messages[c]
@@ -241,8 +241,8 @@ func (e *elimination[T]) sumOutClique(c int) {
 	e.exponents[c] = exp + normalise(message) // the message is in units of 2^exponents[c]
 }
 
-// multiplyRest sets the table of a clique to the product of the weights of the variable that it eliminates and of the tables of the fit's
-// rest that it multiplies. t.entryOf[i] is the entry of such a table t for entry i of the clique's table.
+// multiplyRest begins the table of a clique: it sets the table to the product of the weights of the clique's variable and of the tables t
+// in clique.tables. t.entryOf[i] is the entry of t that belongs to entry i of the clique's table.
 func (e *elimination[T]) multiplyRest(clique *clique, table []T) {
 	weights := e.weights[e.firstValue[clique.variable]:]
 	restTables := clique.tables

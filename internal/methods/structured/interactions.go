@@ -168,7 +168,8 @@ func (m *interactions) isDense(ctx context.Context) (bool, error) {
 }
 
 // plainTable returns a core as a table over variables of the network. variable[l] is the variable of leg l, or −1. ok is false if the core
-// has no leg, two legs of one variable or a leg of none, if it is too large, or if an entry is below 0 or not finite.
+// has no leg, a leg of no variable, or two legs of one variable. It is also false if the core is too large, or if an entry is below 0 or
+// not finite.
 func plainTable(core btn.Core, variable []int) (t Table, ok bool) {
 	t.Scope = make([]int, len(core.Legs))
 	for k, l := range core.Legs {

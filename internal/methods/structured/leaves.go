@@ -208,9 +208,9 @@ func (f *Fit) networkVariables() []int {
 }
 
 // restoreLeaves returns the fit for given weights, which are by variable of the network and value, and for a joint marginal. A leaf is a
-// variable that was summed out. It becomes a variable again, with a table over its two neighbours and itself in the rest, the tables that
-// the statistics do not give, if its weights differ from those that it was summed out with, or if it is in the joint marginal. The error is
-// over budget if the rest then has no elimination in small tables.
+// variable that was summed out. It becomes a variable again if its weights have changed since it was summed out, or if it is in the joint
+// marginal. Then the rest, a list of tables besides the statistics, gets a table over its two neighbours and itself. The error is over
+// budget if the rest then has no elimination in small tables.
 func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []int) (*Fit, error) {
 	isRestored := func(l Leaf) bool {
 		return !slices.Equal(weights[l.Variable], l.Weights) || slices.Contains(joint, l.Variable)

@@ -100,9 +100,9 @@ func firstPosition(position, variables []int) int {
 	return first
 }
 
-// newClique returns the clique that eliminates variable v. tables are the indices in f.Rest of the tables that it multiplies, and senders
-// the earlier cliques whose messages it multiplies. The clique's own table is over v and all other variables of these. Its message, the sum
-// over v, is over scope[1:]. ok is false if its own table has more than maxRestTable entries.
+// newClique returns the clique that eliminates variable v. It multiplies some tables of f.Rest, whose indices are tables, and the messages
+// of some earlier cliques, senders. The clique's own table is over v and all other variables of these. Its message, the sum over v, is over
+// scope[1:]. ok is false if its own table has more than maxRestTable entries.
 func (p *program) newClique(f *Fit, v int, tables, senders []int) (c clique, ok bool) {
 	c = clique{variable: v, scope: []int{v}, entries: f.Domains[v]}
 	isInScope := map[int]bool{v: true}

@@ -187,8 +187,8 @@ func priceLeaves(ctx context.Context, j *proposal.Job, ask proposal.Ask, priced 
 }
 
 // ProposeCrowded is Propose for a network in which every elimination order takes more work than the limit. If Propose has no proposal or
-// fails, it returns the error that says why no order is within reach, so that nobody searches for one. It returns nil without an error if
-// an order is within reach, or if the network has no shape: then other ways decide.
+// fails, it returns an error that says why no order is within reach. With that error, callers do not search for an order. It returns nil
+// without an error if an order is within reach, or if the network has no shape: then other ways decide.
 func ProposeCrowded(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	shape, err := j.Facts.Shape(ctx, j.Net)
 	if err != nil { // the network has no shape

@@ -174,7 +174,7 @@ func (m *interactions) fitForm(ctx context.Context, net *btn.Network, n *Integer
 	}
 
 	// Each round measures the deviations that are left, and adds the solution of their normal equations to the form. The last round only
-	// measures: it is the one in which the worst deviation fell by less than a half, or the one after refinementSteps steps.
+	// measures. It comes if the worst deviation has fallen by less than a half, or after refinementSteps steps.
 	worstBefore := math.Inf(1)
 	for round := range refinementSteps + 1 {
 		if err := ctx.Err(); err != nil {

@@ -19,11 +19,11 @@ const (
 	maxLnRange = 600
 )
 
-// expandStatistics returns the fit in which each statistic s = Σ_i v(i, x_i) is a variable, after all other variables, and its interactions
-// are tables of the rest. Its values are the nodes y of the quadrature of the statistic, e^{½ λ s²} = Σ_y weight(y) Π_i e^{√λ y v(i, x_i)}.
-// So each variable i of the statistic gets a table over x_i and y. The weight is divided among these tables: each has a power of it, in
-// proportion to its largest v², and the powers add up to 1. It returns a misfit if a λ is below 0, or if a statistic has too many nodes or
-// too large a range.
+// expandStatistics returns the fit in which each statistic s = Σ_i v(i, x_i) is a variable of its own. These variables come after all
+// others. Its values are the nodes y of the quadrature of the statistic, e^{½ λ s²} = Σ_y weight(y) Π_i e^{√λ y v(i, x_i)}. So each
+// variable i of the statistic gets a table over x_i and y. The weight is divided among these tables: each has a power of it, in proportion
+// to its largest v², and the powers add up to 1. It returns a misfit if a λ is below 0, or if a statistic has too many nodes or too large a
+// range.
 func (f *Fit) expandStatistics() (*Fit, error) {
 	variables, values := len(f.Domains), len(f.Field)
 	expanded := *f
@@ -98,8 +98,8 @@ func (f *Fit) eliminateStatistics(ctx context.Context) (*Fit, error) {
 	return &eliminated, nil
 }
 
-// restOrder returns an order that eliminates the variables of the rest, the tables that the statistics do not give. It is the best one that
-// a search of orderMoves moves finds for the tables of the rest, without the variables that no table has.
+// restOrder returns an order that eliminates the variables of the rest, the tables that the statistics do not give. It is the best order
+// that a search of orderMoves moves finds. Variables that no table has are not in it.
 func (f *Fit) restOrder(ctx context.Context) (order []int, err error) {
 	shape := contractionorder.Hypergraph{Dims: slices.Clone(f.Domains)}
 	isMissing := make([]bool, len(f.Domains)) // the variable is in the rest, and not in the order yet

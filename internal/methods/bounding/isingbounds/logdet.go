@@ -45,8 +45,8 @@ func UpperBound(ctx context.Context, m *ising.Model, rounds, maxBounds int) (flo
 }
 
 // DeterminantCost returns an upper bound of the cost of UpperBound for n spins, with the same rounds and maxBounds: its time in flops at
-// 3e9 a second, and its memory in bytes. The first of the maxBounds bounds is that of the model and takes the given rounds. Each other one
-// is that of a slice, which is the model with some spins held at fixed signs, and takes sliceRounds rounds.
+// 3e9 a second, and its memory in bytes. The first of the maxBounds bounds is that of the model and takes the given rounds. All other
+// bounds are of slices, which are the model with some spins held at fixed signs, and take sliceRounds rounds each.
 func DeterminantCost(n, rounds, maxBounds int) (flops, bytes float64) {
 	size := float64(n) + 1 // rows of the matrix
 	// A round inverts and factorises matrices, 5 size³ together. The matrices take 48 bytes for each entry: 6 numbers.
@@ -64,7 +64,7 @@ const fewRounds = 8
 // powerSteps is the number of products with A in the search for its largest eigenvalue.
 const powerSteps = 80
 
-// startSpectrally sets all d_i to one number x, and all s_i to the best number for it, if that gives a better bound. It tries numbers x
+// startSpectrally sets all d_i to one number x and all s_i to one number, the best for x, if that gives a better bound. It tries numbers x
 // from just above the largest eigenvalue of A on, each 1.1 times the one before, until the bound rises.
 func (p *determinant) startSpectrally(ctx context.Context) {
 	p.setSpinTerms()

@@ -34,10 +34,10 @@ const minCoreLegs = 4
 // legMoves is the cost of a leg of an intersection: its core, its parts, its place in the store.
 const legMoves = 16
 
-// addAllIntersections closes s under intersection: it adds all intersections of its regions, the generators, with each other and with those
-// that are added. A region inside another one may stay, since its counting number is 0 if it is not needed (moebius). The error is that of
-// the budget, or over budget if s is full. Cost for every region: the number of generators that share a leg with it, times the number of
-// 64-bit words for its legs.
+// addAllIntersections closes s under intersection: it adds all intersections of its regions with each other, and the intersections of these
+// regions, the generators, with each region that it has added. A region inside another one may stay, since its counting number is 0 if it
+// is not needed (moebius). The error is that of the budget, or over budget if s is full. Cost for every region: the number of generators
+// that share a leg with it, times the number of 64-bit words for its legs.
 func addAllIntersections(cut *cutter, s *store, remaining *moves) error {
 	c := &closure{cut: cut, regions: s, place: make([]int32, s.len()), remaining: remaining}
 	c.legStart, c.legGenerators = s.byLeg(len(cut.graph.indexOf), zeroTo(s.len()))

@@ -262,8 +262,8 @@ func (e *embedder) notePeriod(rows, cols int32) {
 	}
 }
 
-// moveToRow moves the points (row, column) of the current component so that its first row is row and its first column 0. It returns the
-// first row below it.
+// moveToRow shifts the points (row, column) of the current component: its first row becomes the given row, and its first column 0. It
+// returns the first row below it.
 func (e *embedder) moveToRow(row int32) int32 {
 	first, lastRow := e.pointOf[e.component[0]], e.pointOf[e.component[0]][0]
 	for _, i := range e.component {
@@ -310,7 +310,7 @@ func (e *embedder) buildLattice(placed []int32, inSquares int) (*lattice, error)
 // two of the first inSquares placed indices have the same point, it ends early and returns true.
 func (l *lattice) sortByPoint(pointOf []point, placed []int32, inSquares int) (hasSharedPoint bool) {
 	// Sort by counting. First pointStart[p+2] is the number of indices at point p. Summed up, pointStart[p+1] is where the indices at
-	// point p begin. It moves on with each index that is filled in, and in the end it is where the indices at point p end.
+	// point p begin. This entry grows by 1 with each index that is filled in, so that in the end it is where the indices at point p end.
 	pointNumber := func(i int32) int { return int(pointOf[i][0])*l.cols.points + int(pointOf[i][1]) }
 	points := l.rows.points * l.cols.points
 	l.pointStart = make([]int32, points+2)

@@ -104,7 +104,7 @@ func hash(legs []int32) uint64 {
 	return h ^ h>>32
 }
 
-// byLeg returns, for each leg of a graph with that many legs, the given regions that contain it: list[start[leg]:start[leg+1]], in the
+// byLeg returns for each leg, a number below legs, the given regions that contain it: list[start[leg]:start[leg+1]], in the
 // order of regions.
 func (s *store) byLeg(legs int, regions []int32) (start, list []int32) {
 	start = make([]int32, legs+1)

@@ -265,7 +265,7 @@ func (m *Model) FixedRungs(step Step) float64 {
 	return fixed / sweep
 }
 
-// prices returns the flops of a sweep, which is one step of a chain, and the flops of a chain that do not depend on its number of steps.
+// prices returns the flops of a sweep, one step of a chain, and the further flops of a chain, which are the same for any number of steps.
 func (m *Model) prices(step Step) (sweep, fixed float64) {
 	switch s := m.uniform.spins; {
 	case s == nil:
@@ -295,8 +295,8 @@ func (m *Model) ForestFlops() float64 {
 	return m.uniform.model.ForestFlops()
 }
 
-// Bytes returns the memory that a Run of some components takes on that many threads, with the memory of p.ExtraStarts, but without that of
-// the model. A component has a chain from every start.
+// Bytes returns the memory that a Run of some components takes on the given number of threads. It counts the memory for p.ExtraStarts, but
+// not that of the model. A component has a chain from every start.
 func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) float64 {
 	// A thread carries a group of chains: a number per chain and spin, or per chain and row of tables.
 	perThread := 0.0

@@ -99,9 +99,9 @@ func reordered(x []float32, order []int) (y []float32) {
 	return y
 }
 
-// makeDenseRows divides the spins of a dense model into groups of eight. Each group has its couplings to all spins, r.couplings[j·8+c] for
-// spin j and the c-th of the group, and a list of the couplings from each of its spins to later ones of the group. In the model, couplings
-// first[i] ≤ k < first[i+1] are those of spin i, to spin ends[k].
+// makeDenseRows divides the spins of a dense model into groups of eight. A group r has two lists of couplings: r.couplings[j·8+c] between
+// any spin j and the c-th spin of the group, and r.laterCouplings from each spin of the group to later spins of the group. In the model,
+// couplings first[i] ≤ k < first[i+1] are those of spin i, to spin ends[k].
 func (l *spinModel) makeDenseRows() {
 	first, ends := l.model.First, l.model.To
 	for begin := 0; begin < l.n; begin += GroupSize {
@@ -404,8 +404,8 @@ func (b *spinChains) stepSpins(a *sweepArgs, r stepRange) {
 }
 
 // stepSpinsPortable is stepSpins without vectors. A rung is a value of β. Each spin in turn is drawn at the new rung in all eight chains c.
-// Its log odds at a rung, in powers of 2, are √β·field + β·h + start, where field sums over its neighbours, h is its own field, and start
-// its log odds at the start of a chain. Rows have eight numbers, one for each chain. The weight of a chain is multiplied by 2cosh of the
+// Its log odds at a rung, in powers of 2, are √β·field + β·h + start. Here field is the sum over its neighbours, h its own field, and start
+// the log odds with which chains begin. Rows have eight numbers, one for each chain. The weight of a chain is multiplied by 2cosh of the
 // spin's field at the new rung over that at the old: with log odds y and x that is 2^{(|y|−|x|)/2} (1 + 2^−|y|)/(1 + 2^−|x|). |y|−|x| is
 // added to gain, twice the log2 of the weight, and the other factors go to newProduct and oldProduct.
 func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {

@@ -109,7 +109,8 @@ func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow 
 	return s, ctx.Err()
 }
 
-// addTable adds table t of the expression: its incidences with its indices, its messages to them, and its range.
+// addTable adds table t of the expression: its incidences, which are pairs of the table and one of its indices, its messages to these
+// indices, and the largest |ln| of its entries.
 func (s *Sampler) addTable(t int, state *bp.State) {
 	table := &s.expression.Tables[t]
 	starts := make([]int, len(table.Scope))

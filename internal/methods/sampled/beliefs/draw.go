@@ -109,8 +109,9 @@ const (
 )
 
 // conditional returns the probabilities p of the values of an index given the values x drawn so far, not normalised, and their sum. A table
-// of the index is open if it also has an index that is drawn later, which was summed out with messages; otherwise it is decided. If no
-// value is possible, all values have the same probability: the weight of the state is 0 then. p is valid until the next call.
+// of the index is open if it also has an index that is drawn later, and decided otherwise. Messages have summed out the later indices of
+// open tables. If no value is possible, all values have the same probability: the weight of the state is 0 then. p is valid until the next
+// call.
 func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float64) {
 	n := len(c.fixedProduct)
 	p = d.probabilities[:n]
@@ -244,8 +245,8 @@ func rescale(p []float64) {
 // families.
 const maxFollowing = 200
 
-// followValue updates the messages after index i has been drawn: first those of its tables, then, breadth first, those that depend on a
-// message that has changed by more than the tolerance. It recomputes at most maxFollowing, but always those of its tables. A pending
+// followValue updates the messages after index i has been drawn: first the messages from its tables, then, breadth first, all messages that
+// depend on one that has changed by more than the tolerance. It recomputes at most maxFollowing, but always those of its tables. A pending
 // message is from a table to the k-th index of its scope, and begins at messageStarts[table][k].
 func (d *Drawer) followValue(i int, x []int) {
 	s := d.sampler
@@ -284,9 +285,8 @@ func (d *Drawer) enqueueMessages(i, source int) {
 	}
 }
 
-// updateMessage recomputes the message of a table to one of its indices, the inc.k-th of its scope, and returns the largest change of an
-// entry. The table's other indices have their values in x if they are drawn. All others are summed out, weighted with their messages to the
-// table.
+// updateMessage recomputes the message of table inc.table to index inc.k of its scope, and returns the largest change of an entry. The
+// table's other indices have their values in x if they are drawn. All others are summed out, weighted with their messages to the table.
 func (d *Drawer) updateMessage(inc incidence, x []int) (change float64) {
 	// Add up the entries of the table by value of the index.
 	t := &d.sampler.expression.Tables[inc.table]
@@ -323,9 +323,9 @@ func (d *Drawer) updateMessage(inc incidence, x []int) (change float64) {
 	return change
 }
 
-// collectSummed sets d.summed to the indices of a table that are summed out for its message to the inc.k-th of its scope, with their
-// weights: all others that are not drawn. offset is the table's entry at the drawn values, which x has, and 0 for all other indices.
-// combinations is the number of combinations of values of the summed indices.
+// collectSummed prepares the message of a table to index inc.k of its scope. It sets d.summed to the indices that the message sums out,
+// with their weights: all other indices of the table that are not drawn. offset is the table's entry at the drawn values, which x has, and
+// 0 for all other indices. combinations is the number of combinations of values of the summed indices.
 func (d *Drawer) collectSummed(inc incidence, x []int) (offset, combinations int) {
 	strides := d.sampler.strides[inc.table]
 	combinations = 1

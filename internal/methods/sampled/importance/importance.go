@@ -231,9 +231,9 @@ func (r *run) sliceBlock(ctx context.Context, block int, s *scratch) error {
 	return nil
 }
 
-// LnWeights returns ln of the weights ψ/q that draws would have if they had these states, nats. If the proposal draws slices, values of
-// some indices whose sum over all others is the weight, the result has the weights of the slices that contain the states. Cost: a draw
-// for each state. Errors: those of slices and of the context.
+// LnWeights returns ln of the weights ψ/q that draws would have if they had these states, nats. If the proposal draws slices, the result
+// has the weights of the slices that contain the states. A slice is values of some indices, and its weight is a sum over all other indices.
+// Cost: a draw for each state. Errors: those of slices and of the context.
 func (p *Proposal) LnWeights(ctx context.Context, states [][]int) ([]float64, error) {
 	const marginals = false
 	s := p.newScratch(marginals)
