@@ -25,8 +25,8 @@ var bucketWeights = []float64{0.1, 1}
 
 // Contract implements contraction.Contractor: it computes the bounds of the part's kind. The value has bounds of ln Z, but neither Z nor
 // anything that is wanted. A lower bound of −Inf or an upper bound of +Inf says nothing. q.Shape has to be the shape of the simplified
-// network. If q.Masked is set, the network is simplified without the evidence, and the evidence is put in afterwards by setting entries to
-// 0 (a mask), so that the shape is the same for all evidence.
+// network. If q.Masked is set, the network is simplified without the evidence, so that the shape is the same for all evidence. Afterwards
+// the evidence sets entries of tables to 0.
 func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (btn.Value, error) {
 	if q.Kind == Messages {
 		return boundByMessages(ctx, p, q)

@@ -75,8 +75,8 @@ func (l *boundList) add(b *Bound, flops, bytes float64) {
 }
 
 // addSpins adds the bounds for a model of spins that fit the work, in flops, and the memory: an upper bound by a determinant and, if the
-// couplings attract, a lower bound by Bethe's value. These two and mini-buckets, which come later, share the work equally. If the
-// determinant takes less than its share, that of the others does not grow; if it takes more, theirs is less. It returns the share of
+// couplings attract, a lower bound by Bethe's value. These two and mini-buckets, which come later, share the work equally. The shares of
+// the two others become less if the determinant takes more than its share. They do not grow if it takes less. It returns the share of
 // mini-buckets.
 func (l *boundList) addSpins(m *ising.Model, work, memory float64) (share float64) {
 	isAttractive := isingbounds.AttractiveSigns(m) != nil
@@ -223,8 +223,8 @@ func DeriveByMessages(j *proposal.Job, base *btn.Plan) *btn.Plan {
 	return j.DerivePlan("bounded at once", base, func() *btn.Plan { return InsertByMessages(base) })
 }
 
-// InsertByMessages returns a copy of a plan that begins with the value of belief propagation, with the upper bound by its messages as the
-// second estimate. It returns the plan itself if that does not begin with this value.
+// InsertByMessages is for plans that begin with the value of belief propagation. It returns a copy of the plan that has the upper bound by
+// the messages as its second estimate. It returns any other plan as it is.
 func InsertByMessages(base *btn.Plan) *btn.Plan {
 	bethe, ok := base.Estimates[0].Parts[0].(*regions.Regions)
 	if !ok || bethe.Kind != btn.KindBethe {

@@ -75,9 +75,9 @@ func (p partialProducts) multiply(first, end int, keepsAll bool) error {
 	return nil
 }
 
-// visitBackward goes back from the last polynomial to the first one that is wanted, and visits all wanted ones. Let D be the derivative of
-// Z by product[i]; for the last product it is S. The derivative by polynomial order[i] is D, contracted with product[i−1]. The derivative
-// by product[i−1] is D, contracted with the polynomial.
+// visitBackward goes back over the polynomials in their order, from the last one to the first one with a wanted derivative, and calls visit
+// for each wanted derivative. Let D be the derivative of Z by product[i]; for the last product it is S. The derivative by polynomial
+// order[i] is D, contracted with product[i−1]. The derivative by product[i−1] is D, contracted with the polynomial.
 func (p partialProducts) visitBackward() error {
 	last := len(p.order) - 1
 	firstWanted := 0

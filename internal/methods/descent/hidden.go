@@ -37,11 +37,11 @@ func sumOutHidden(
 	return sumOutIndices(ctx, e, hidden, sumsAll, memory)
 }
 
-// SumOutSigned returns e with hidden indices summed out of the tables that have entries below 0, and of the tables that hidden indices
-// connect with these. An index is hidden if it is not among variables; variables may contain −1, which stands for no index. The sums
-// mostly have one sign. Example: a clause, which excludes one assignment of its variables, is the difference of two terms, but no entry of
-// it is below 0. SumOutSigned returns e itself if a sum is beyond the range of float64. Errors: over_budget if the tables of the sums do
-// not fit memory bytes; the context's.
+// SumOutSigned returns e without some hidden indices: it sums them out of the tables that have entries below 0, and out of the tables that
+// hidden indices connect with such tables. An index is hidden if it is not among variables; variables may contain −1, which stands for no
+// index. The sums mostly have one sign. Example: a clause, which excludes one assignment of its variables, is the difference of two terms,
+// but no entry of it is below 0. SumOutSigned returns e itself if a sum is beyond the range of float64. Errors: over_budget if the tables
+// of the sums do not fit memory bytes; the context's.
 func SumOutSigned(
 	ctx context.Context, e *sumproduct.Expression, variables []int, memory int64,
 ) (*sumproduct.Expression, error) {
@@ -113,8 +113,8 @@ func sumOutIndices(
 // group is a set of hidden indices that tables connect, and the numbers of these tables.
 type group struct{ indices, tables []int }
 
-// connectedGroups returns the connected components of the hidden indices, where a table connects those in its scope. Groups are in the
-// order of their smallest indices.
+// connectedGroups returns the connected components of the hidden indices, with their tables. A table connects all hidden indices in its
+// scope. Groups are in the order of their smallest indices.
 func connectedGroups(e *sumproduct.Expression, hidden []bool) []group {
 	tablesOf := make([][]int, len(e.Dims)) // by hidden index
 	for t := range e.Tables {

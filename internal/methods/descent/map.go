@@ -20,9 +20,9 @@ import (
 // mapSearchFlops is the work that a search for a marginal MAP assignment may take, if the best one is out of reach: about a second, chosen.
 const mapSearchFlops = 1e9
 
-// planMap returns a path for a marginal MAP assignment, and its cost. The path goes along an order that sums before it maximises, if that
-// fits memory and flops. If not, the path is relaxed: it takes sums and maxima in any order. Its total is then only a bound of the largest
-// weight, since Σ_y max_x ≥ max_x Σ_y, and a search for an assignment follows (mapSearchFlops). The path has no slices.
+// planMap returns a path for a marginal MAP assignment, and its cost. If an order that sums before it maximises fits memory and flops, the
+// path goes along that order. If not, the path is relaxed: it takes sums and maxima in any order. Its total is then only a bound of the
+// largest weight, since Σ_y max_x ≥ max_x Σ_y, and a search for an assignment follows (mapSearchFlops). The path has no slices.
 func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cost, error) {
 	// Sums before maxima.
 	h := p.Hypergraph()

@@ -105,8 +105,8 @@ type pathSearch struct {
 // fits reports whether a cost is within the memory.
 func (s *pathSearch) fits(cost query.Cost) bool { return cost.Bytes <= s.memory }
 
-// try takes a path if it is better than the best one so far: if only it fits the memory, or if it takes less work and is equal in that.
-// A path with the Count 0, which has too many slices, is not taken.
+// try takes a path if it is better than the best one so far. It is better if it fits the memory and the best one does not. If both fit or
+// neither does, the one with less work is better. A path with the Count 0, which has too many slices, is not taken.
 func (s *pathSearch) try(ctx context.Context, path *Path) error {
 	cost, err := pathCost(ctx, s.shape, s.maximal, path)
 	if err != nil || path.Count == 0 {

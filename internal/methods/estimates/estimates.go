@@ -23,8 +23,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Propose proposes estimates: those of the method that the request names, otherwise those of several methods (proposeDivided). Under a
-// deadline the value of belief propagation comes first, with a bound by its messages. If the request excludes exact answers and one would
+// Propose proposes estimates. If the request names a method, they are of that method, otherwise of several methods (proposeDivided). Under
+// a deadline the value of belief propagation comes first, with a bound by its messages. If the request excludes exact answers and one would
 // be cheaper, there is a warning.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	propose := proposeDivided
@@ -376,9 +376,9 @@ var shares = []struct {
 	{func(findings) bool { return true }, 1.0 / 2, "nothing speaks clearly for either"},
 }
 
-// shareOfDraws returns the share of the budget for draws: that of the first rule in the table shares which applies to the findings of a
-// trial of contractions and of a pilot of draws. It adds the findings and the rule to the offers of ctx, the lines that tell people how
-// the plan was chosen.
+// shareOfDraws returns the share of the budget for draws. A trial of the contractions and a pilot of the draws have findings. The list
+// shares has rules, and the share is that of the first rule that applies to the findings. It adds the findings and the rule to the offers
+// of ctx, the lines that tell people how the plan was chosen.
 func shareOfDraws(ctx context.Context, trial ladder.Verdict, draws sampled.Sampling) float64 {
 	pilot := draws.About()
 	f := findings{

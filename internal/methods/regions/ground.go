@@ -72,8 +72,8 @@ func makeGround(
 }
 
 // expressionOf returns the network as an expression for belief propagation. Messages of entries below 0 would cancel. So if the expression
-// has such entries, it writes the network in another form, with chains of states (lower.BuildUnsigned). It returns that expression if it
-// has no entries below 0 and fits float64, and the first one otherwise. Errors and cost: those of lower.BuildUnsigned.
+// has such entries, it writes the network in another form, with chains of states (lower.BuildUnsigned). It returns the new form if that has
+// no entries below 0 and fits float64. Otherwise it returns the first form. Errors and cost: those of lower.BuildUnsigned.
 func expressionOf(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
 	star, err := lower.Build(ctx, net)
 	if err != nil || !star.Signed() {
@@ -175,7 +175,7 @@ func (g *Ground) Family(ctx context.Context, o region.Options) (*region.Family, 
 
 // Prepare returns the regions of a family, ready to be contracted on this ground: the network of a problem with the messages of belief
 // propagation. The tables in the gauge of the messages, scaled so that the value of belief propagation is 1, do not depend on the family.
-// The first call computes them, and puts a ground that has them into the problem, for later calls.
+// The first call computes these tables. It then puts a copy of the ground that has the tables into the problem, for later calls.
 func (g *Ground) Prepare(ctx context.Context, f *region.Family) (*region.Prepared, error) {
 	if g.prepared != nil {
 		return g.prepared.WithFamily(f), nil

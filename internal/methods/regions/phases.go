@@ -39,8 +39,8 @@ const (
 
 // findPhases returns the given states of belief propagation together with the phases, the states in which belief propagation ends if it
 // starts near maxima of the product of all tables. That takes at most orderedShare of the budget and orderedTime of the time for planning.
-// If the network is too large, or the first of the given states has messages of both signs or that contradict each other, it returns only
-// the given ones.
+// It returns only the given states if the network is too large, or if the messages of the first state have both signs or contradict each
+// other.
 func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*phaseSet, error) {
 	set := &phaseSet{states: states}
 	budget := orderedShare * j.Settings.WithDefaults().Budget
@@ -72,8 +72,8 @@ func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, 
 }
 
 // startsNear returns starts of belief propagation, the conditional distributions at maxima: first near the first maximum of each kind of
-// equal maxima, then near the others of one kind after the other, up to limit starts. otherStarts is, by kind, the number of starts near
-// its other maxima.
+// equal maxima, then near the other maxima of the first kind, of the second and so on, up to limit starts. otherStarts is, by kind, the
+// number of starts near its other maxima.
 func startsNear(kinds []modes.Phase, limit int) (starts [][][]float64, otherStarts []int) {
 	for _, kind := range kinds {
 		starts = append(starts, kind.Conditionals)

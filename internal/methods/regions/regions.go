@@ -98,8 +98,8 @@ func (j run) contractBlocks(p *region.Prepared, from, to int) ([]*region.Part, e
 	return blocks, err
 }
 
-// betheValue returns the value and the beliefs of belief propagation. If there are several phases, states in which belief propagation ends,
-// it is the sum of their values, and the mixture of their beliefs.
+// betheValue returns the value and the beliefs of belief propagation. If it ends in several states, called phases, the value is the sum of
+// their values, and the beliefs are the mixture of their beliefs.
 func (j run) betheValue(g *Ground) btn.Value {
 	lnPhases := g.lnOtherPhases(nil) // ln of what other phases multiply the value by; nil: without regions
 	lnBethe := g.LnBethe + lnPhases

@@ -96,8 +96,8 @@ func (s *Annealing) Path() annealing.Path {
 	return path
 }
 
-// flops returns the flops of a component, which is a chain from each start, and those of the preparation before the first component of a
-// part: the searches for forests and for modes.
+// flops returns the flops of a component, which has a chain from each start. setupFlops are those of the preparation before the first
+// component of a part: the searches for forests and for modes.
 func (s *Annealing) flops(m *annealing.Model) (componentFlops, setupFlops float64) {
 	if s.Forests {
 		setupFlops = m.ForestFlops()
@@ -179,8 +179,8 @@ type (
 const unsignedBytes = 1 << 24
 
 // PrepareChains returns the simplified network of a problem and the model that chains walk over. If the network has entries below 0, it
-// first sums out indices so that terms of both signs are added up. If that takes too much memory, the error is that of annealing.New, which
-// refuses entries below 0. Other errors: those of truncated.Simplify and of annealing.New.
+// first sums out indices so that terms of both signs are added up. If that takes too much memory, annealing.New gets the network as it is,
+// and its error says that entries are below 0. Other errors: those of truncated.Simplify and of annealing.New.
 func PrepareChains(ctx context.Context, p *problem.Problem, marginals bool) (*Chains, error) {
 	// The problem keeps the result in the slot for later calls; nil: there are no variants of it.
 	return problem.Form(ctx, p, chainsSlot{marginals}, nil, func() (*Chains, error) {

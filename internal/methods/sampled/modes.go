@@ -59,9 +59,9 @@ func findModes(
 	return sampler.keepModes(w, path.Modes, variance), nil
 }
 
-// keepModes sets s.Modes to the largest number of modes, up to count, whose chains find weight that the chains of the modes before miss. w
-// has a chain of each component from the first start and from each mode. It returns the largest of variance and of the variances of ln w
-// with the modes that were kept on the way.
+// keepModes sets s.Modes, the number of modes that are kept, to at most count. It tries 1, 2, … modes, and keeps a number if its chains
+// find weight that the chains of the modes kept before miss (missesWeight). w has a chain of each component from the first start and from
+// each mode. It returns the largest of variance and of the variances of ln w with the modes that were kept on the way.
 func (s *Annealing) keepModes(w *annealing.Weights, count int, variance float64) float64 {
 	keptWeights, _ := w.WithFirstStarts(1) // without modes
 	for modes := 1; modes <= count; modes++ {

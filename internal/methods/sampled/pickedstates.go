@@ -35,7 +35,7 @@ func (j *sampleJudge) Samples(e *judge.Estimate, n int, seed uint64) (samples ju
 		for end < len(states) && states[end].bundle == bundle {
 			end++
 		}
-		// The numbers of the random streams count down, so that they are not those that the parts have used.
+		// The numbers of these streams count down from the highest one. So they differ from those of the streams that the parts have used.
 		state := drawState(states[begin:end], rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(bundle))))
 		samples.Values = append(samples.Values, state.values)
 		samples.Weights = append(samples.Weights, state.lnWeight) // logarithms for now

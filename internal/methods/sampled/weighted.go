@@ -62,8 +62,8 @@ func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samp
 }
 
 // ProposeStates proposes chains over all variables for a question that asks for states, and bounds. There are as many chains as the budget
-// holds, if possible one for each sample, in one estimate, since samples are drawn from all chains. It returns nil if simplification has
-// left nothing to sum.
+// holds, if possible one for each sample. They are in one estimate, since samples are drawn from all chains. It returns nil if
+// simplification has left nothing to sum.
 func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	terms, model, err := PrepareStateChains(ctx, j.Problem())
 	if err != nil {

@@ -247,8 +247,9 @@ func (c *chains) weighChains(ctx context.Context, seed uint64, from, to int64, t
 	return w, nil
 }
 
-// runChains runs the chains with the numbers from ≤ number < to, in blocks that threads take one after the other. It returns by chain ln of
-// its weight and, with hasEnds, the state that it ends in. Each chain has a random stream of its own, so the threads do not matter.
+// runChains runs the chains with the numbers from ≤ number < to, in blocks that threads take one after the other. It returns for each chain
+// ln of the chain's weight and, with hasEnds, the state in which the chain ends. Each chain has a random stream of its own, so the threads
+// do not matter.
 func (c *chains) runChains(
 	ctx context.Context, seed uint64, from, to int64, threads int, hasEnds bool,
 ) (ln []float64, ends [][]int, err error) {
@@ -318,10 +319,10 @@ func (w *walker) runChain(ctx context.Context, r *rand.Rand) float64 {
 	}
 }
 
-// drawStart draws a state from the fit, a sum of components, one for each node of its quadrature: first a component with the probability of
-// its share of Z̃, then the values of all variables from that component. cumulative[k] is the sum of the components up to k. It also
-// computes the state's statistics, s_k = Σ_v Vectors[k, value of v], and residualField, the product of the residual and the state's basis
-// functions.
+// drawStart draws a state from the fit, a sum of components, one for each node of its quadrature: first a component with a probability
+// proportional to its sum over all states, then the values of all variables from that component. cumulative[k] is the sum of the components
+// up to k. It also computes the state's statistics, s_k = Σ_v Vectors[k, value of v], and residualField, the product of the residual and
+// the state's basis functions.
 func (w *walker) drawStart(r *rand.Rand) {
 	total := w.cumulative[len(w.cumulative)-1]
 	component := min(sort.SearchFloat64s(w.cumulative, r.Float64()*total), len(w.nodes)-1)

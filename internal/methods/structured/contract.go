@@ -347,10 +347,10 @@ func (e *evaluator) nodeFlops(hasMarginals bool) float64 {
 	return flops
 }
 
-// addNode adds the component of a node, times its quadrature weight, to a sum, and what bounds its rounding. If a statistic has λ < 0, the
-// component is computed twice: as a plain number without such statistics, which bounds its size, and as a complex number with their phases.
-// The total z is in units of e^ln · 2^exp. addComponent may raise the unit e^lnUnit of the sum, so unit, which converts to it, is computed
-// afterwards.
+// addNode adds the component of a node, times its quadrature weight, to a sum. It also adds up the numbers that bound the roundings. If a
+// statistic has λ < 0, the component is computed twice: as a plain number without such statistics, which bounds its size, and as a complex
+// number with their phases. The total z is in units of e^ln · 2^exp. addComponent may raise the unit e^lnUnit of the sum, so unit, which
+// converts to it, is computed afterwards.
 func (w *nodeWorker) addNode(n node, nodeSum *sum) {
 	e := w.evaluator
 	ln := e.fillWeights(n, w.plain) + e.lnWeight(n)

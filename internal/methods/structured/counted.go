@@ -159,8 +159,9 @@ func (h *histogram) sumAll(ctx context.Context) (scaled.Number, error) {
 }
 
 // fillMarginals fills in the marginals, in units of e^lnUnit, on the way back over the variables. fullSum is the sum of all variables, and
-// factors are those of its states. The factor of a state of a partial sum is the sum, over the values of the variables added later, of
-// their weights times the factor of the state of fullSum that they lead to. The share of a choice is the sum over the states before it of
+// factors are those of its states. Values of the variables added later lead from a state of a partial sum to a state of fullSum. The factor
+// of the former is the sum over these values of their weights times the factor of the latter. The share of a choice is the sum over the
+// states before it of
 //
 //	weight of the state · weight of the choice · factor of the state that the choice leads to
 func (h *histogram) fillMarginals(ctx context.Context, fullSum *states, factors []float, marginals *contraction.Collected) error {

@@ -156,9 +156,9 @@ func (e *elimination[T]) computeTotal() (value T, exp int) {
 	return e.multiplyFactors(noFactor)
 }
 
-// multiplyFactors returns the product of the total's factors, without the factor of index skipped, as value · 2^exp. The factors are
-// numbered: first freeSums, one for each variable without tables, then the messages of the roots, one number for each connected part of the
-// rest. If skipped is noFactor, all are multiplied. moveExponent moves the power of two of a number to the exponent.
+// multiplyFactors returns the product of the total's factors, without factor number skipped, as value · 2^exp. The factors are numbered.
+// The first are freeSums, one for each variable without tables. Then come the messages of the roots, one number for each connected part of
+// the tables. If skipped is noFactor, all are multiplied. moveExponent moves the power of two of a number to the exponent.
 func (e *elimination[T]) multiplyFactors(skipped int) (value T, exp int) {
 	value = T(1)
 	for start := 0; start < len(e.freeSums); start += 8 { // eight at once (chosen), if they stay far from underflow
@@ -295,9 +295,9 @@ func (e *elimination[T]) fillShares(z T, exp int) {
 }
 
 // propagateBack computes two things from the adjoint of clique c: the shares of the clique's variable, in units of 2^exp, and the adjoints
-// of the messages that the clique received. A clique sums one variable out of a table, a product of weights, tables of the rest and
-// received messages, and sends the sum as its message. The adjoint of a message is the derivative of the total with respect to it. Entry i
-// of the table is a term of the message's entry messageEntry[i], and a product of the operands' entries entryOf[i].
+// of the messages that the clique received. A clique has a table, the product of weights, of tables of the rest and of received messages.
+// It sums one variable out of its table and sends the sum as its message. The adjoint of a message is the derivative of the total with
+// respect to it. Entry i of the table is a term of the message's entry messageEntry[i], and a product of the operands' entries entryOf[i].
 func (e *elimination[T]) propagateBack(c, exp int) {
 	clique := &e.program.cliques[c]
 	table, adjoint := e.tables[c], e.adjoints[c]

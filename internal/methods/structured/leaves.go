@@ -81,9 +81,9 @@ func legVariables(net *btn.Network) []int {
 	return variable
 }
 
-// findLeaves finds the leaves of a network. A leaf is a variable whose tables are all over one set of three variables, if the two other
-// variables have tables over other sets, too. So a set has a leaf if exactly one of its variables is in no table over another set. It
-// returns nil if there are no leaves. Linear time.
+// findLeaves finds the leaves of a network. A leaf is a variable whose tables are all over one set of three variables. The two other
+// variables of the set have to have further tables over other sets. So a set has a leaf if exactly one of its variables is in no table over
+// another set. It returns nil if there are no leaves. Linear time.
 func findLeaves(net *btn.Network) *leafSets {
 	if !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return len(c.Legs) == 3 }) {
 		return nil
@@ -148,10 +148,10 @@ func (l *leafSets) firstLeaf(scope []int) int {
 	return -1
 }
 
-// sumOutLeaf sums out leaf v of the network: it adds a Leaf with the conditional distribution of v, and the sum as a table of its
-// neighbours, the two other variables of set. tables are all tables with v, at least one. They and set are over variables of the network;
-// domains and number are by variable of the network, as in addTables. It returns false if a weight of the leaf is below 0, or if a sum is
-// not finite.
+// sumOutLeaf sums out leaf v of the network: it adds a Leaf with the conditional distribution of v, and the sum over v as a table. That is
+// over the neighbours of v, the two other variables of set. tables are all tables with v, at least one. They and set are over variables of
+// the network; domains and number are by variable of the network, as in addTables. It returns false if a weight of the leaf is below 0, or
+// if a sum is not finite.
 func (m *interactions) sumOutLeaf(v int, set [3]int, weights []float64, tables []Table, domains, number []int) bool {
 	scope := slices.DeleteFunc(slices.Clone(set[:]), func(u int) bool { return u == v })
 	l := Leaf{Variable: v, Neighbours: []int{number[scope[0]], number[scope[1]]}, Weights: weights}

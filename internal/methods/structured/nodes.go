@@ -148,8 +148,8 @@ func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
 }
 
 // boundSumRoundings bounds the roundings, in units of 2^-53, of the sum of one variable's weights. They are one for each addition, 8 for
-// the exponential of the field, 4 for the factor of each statistic, and 8 for each unit of the angle √|λ| y v if λ < 0. The nodes y of such
-// a statistic end at reach.
+// the exponential of the field, and 4 for the factor of each statistic. For a statistic with λ < 0 they are also 8 times the angle √|λ| y
+// v, in radians. The nodes y of such a statistic end at reach.
 func (e *evaluator) boundSumRoundings() float64 {
 	largestDomain := 0
 	for _, d := range e.fit.Domains {
@@ -263,9 +263,9 @@ func (s *search) climb() {
 	}
 }
 
-// narrow halves boxes of nodes and drops those in which no node matters, until there are at least enough boxes or all are small
-// (smallBoxWidth). A node does not matter if its weighted component is below e^{−threshold} of the largest. It returns the boxes that
-// remain. The error is over budget above maxEvaluations. Cost: some evaluations per node of the remaining boxes.
+// narrow halves boxes of nodes, and drops boxes in which no node matters. It ends if there are at least enough boxes, or if all are small
+// (smallBoxWidth). A node does not matter if its component times its quadrature weight is below e^{−threshold} of the largest such product.
+// It returns the boxes that remain. The error is over budget above maxEvaluations. Cost: some evaluations per node of the remaining boxes.
 func (s *search) narrow(ctx context.Context, boxes []box, enough int) ([]box, error) {
 	var small []box
 	smallNodes := 0.0 // of all small boxes
@@ -439,7 +439,7 @@ func (b box) count(axes int) float64 {
 	return count
 }
 
-// isSmall reports whether a box is at most smallBoxWidth nodes wide along each of its first axes.
+// isSmall reports whether a box is at most smallBoxWidth nodes wide along each of the first axes, as many as axes says.
 func (b box) isSmall(axes int) bool {
 	for axis := range axes {
 		if b.high[axis]-b.low[axis] >= smallBoxWidth {
@@ -449,8 +449,8 @@ func (b box) isSmall(axes int) bool {
 	return true
 }
 
-// appendHalves halves a box along each of its first axes on which it has more than smallBoxWidth nodes. It appends the parts, up to 2^axes,
-// to a list.
+// appendHalves halves a box of nodes. It halves it along each of the first axes, as many as axes says, along which the box has more than
+// smallBoxWidth nodes. It appends the parts, up to 2^axes, to a list.
 func (b box) appendHalves(axes int, list []box) []box {
 	parts := []box{b}
 	for axis := range axes {

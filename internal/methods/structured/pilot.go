@@ -36,10 +36,10 @@ const (
 )
 
 // FindNearPath returns a path to a network under its evidence from a low-rank part that carries most of the interaction. A path is a fit,
-// which chains can be drawn from, and a number of rungs, the steps of a chain from the fit to the network. Of the ranks up to
-// maxNearStatistics it takes the one whose chains cost least for their variance. spread is the relative variance of a weight that a pilot
-// saw, flopsPerChain the flops of a chain, and setup the flops before the first chain. The path is nil if none fits the work, in flops.
-// Pilots draw with a seed of their own.
+// which chains can be drawn from, and a number of rungs, the steps of a chain from the fit to the network. The rank is the number of
+// statistics of the fit, at most maxNearStatistics. It takes the rank with the smallest product of the work of a chain and the relative
+// variance of its weight. spread is the relative variance of a weight that a pilot saw, flopsPerChain the flops of a chain, and setup the
+// flops before the first chain. The path is nil if none fits the work, in flops. Pilots draw with a seed of their own.
 func FindNearPath(
 	ctx context.Context, p *problem.Problem, seed uint64, work float64,
 ) (path *Path, spread, flopsPerChain, setup float64, err error) {
@@ -152,9 +152,9 @@ func (c *chains) chooseRungs(ctx context.Context, seed uint64, work float64, tab
 	return variance, true, nil
 }
 
-// nearestPositive returns an approximation of at most k directions with λ > 0: those with the largest λ in a fit of rank 2k by least
-// squares, in which the blocks of single variables are not fitted. It has no directions if the matrix is 0, or of an order below twice the
-// rank.
+// nearestPositive returns an approximation of at most k directions with λ > 0: it fits the matrix with rank 2k by least squares, without
+// the blocks of single variables, and takes the directions with the largest λ. It has no directions if the matrix is 0, or of an order
+// below twice the rank.
 func (m *interactions) nearestPositive(ctx context.Context, k int) (*lowRank, error) {
 	const hasOutliers = false
 	c, largest := m.newCompletion(m.allPairs(), 2*k, hasOutliers)

@@ -64,7 +64,7 @@ func newProgram(f *Fit) (*program, error) {
 			return nil, errWide
 		}
 		receiver[k] = -1
-		if len(c.scope) > 1 { // its message has variables: the first of them that is eliminated receives it
+		if len(c.scope) > 1 { // its message has variables: the clique of the first variable among them that is eliminated receives it
 			next := firstPosition(position, c.scope[1:])
 			senders[next] = append(senders[next], k)
 			receiver[k] = next

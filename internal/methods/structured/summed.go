@@ -78,9 +78,9 @@ func (f *Fit) largestSquares(vectors []float64) []float64 {
 	return largest
 }
 
-// eliminateStatistics returns the fit with StatisticsAreVariables, and an order that eliminates its rest and its statistics together. It
-// returns nil if a table along the order has more than maxRestTable entries, as for statistics that share many variables, or if statistics
-// cannot be variables.
+// eliminateStatistics returns the fit with StatisticsAreVariables set and with an order that eliminates the statistics, too. It returns nil
+// if statistics cannot be variables, or if a table along the order has more than maxRestTable entries. That is so if statistics have many
+// variables in common.
 func (f *Fit) eliminateStatistics(ctx context.Context) (*Fit, error) {
 	eliminated := *f
 	eliminated.StatisticsAreVariables = true
@@ -147,9 +147,9 @@ func (m *interactions) groupedOrSame(
 	return aligned, alignedResidual, nil
 }
 
-// alignToGroups turns the directions of an approximation so that each one is 0 outside of one group of coordinates. Two coordinates are in
-// one group if an entry of the approximation that is not 0 joins them. The directions of s are eigenvectors, and those of equal eigenvalues
-// may mix groups. It returns nil if one group has all directions.
+// alignToGroups turns the directions of an approximation: afterwards each direction is 0 outside of one group of coordinates. The entry (r,
+// c) of the approximation, if it is not 0, puts the coordinates r and c into one group. The directions of s are eigenvectors, and those of
+// equal eigenvalues may mix groups. It returns nil if one group has all directions.
 func (m *interactions) alignToGroups(s *lowRank) (*lowRank, error) {
 	n := m.order
 	largest := 0.0

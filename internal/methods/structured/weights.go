@@ -180,8 +180,9 @@ func multiply[T plain | phase](product, a, b []T) {
 	}
 }
 
-// fillWeightsDirectly sets weights to e^{field + Σ √λ_k y_k v_k} over the statistics k with λ_k > 0 at node n, by value, scaled so that the
-// largest weight of each variable is 1. It returns ln of the product of all scales. fillWeights multiplies tabulated factors instead.
+// fillWeightsDirectly sets weights, by value, to e^{field + Σ_k √λ_k y_k v_k} at node n. The sum is over the statistics k with λ_k > 0. The
+// weights are scaled so that the largest one of each variable is 1. It returns ln of the product of all scales. fillWeights multiplies
+// tabulated factors instead.
 func (e *evaluator) fillWeightsDirectly(n node, weights []plain) (lnScale float64) {
 	exponents := append([]float64(nil), e.field...)
 	for k, a := range e.axes {
@@ -196,7 +197,7 @@ func (e *evaluator) fillWeightsDirectly(n node, weights []plain) (lnScale float6
 }
 
 // fillPhases sets run.weights to the weights of node n under all statistics, by value: sizes, which are the weights under the statistics
-// with λ > 0, times e^{i angle}. The angle is the sum over the statistics with λ < 0, of which there is at least one, of √|λ| y v. The
+// with λ > 0, times e^{i angle}. The angle is the sum of √|λ| y v over the statistics with λ < 0. There is at least one. The
 // factors e^{i √|λ| y v} are tabulated unless the tables would be too large. run.prefix keeps their product over all such statistics but
 // the last, because consecutive nodes often differ only in the last.
 func (e *evaluator) fillPhases(n node, sizes []plain, run *elimination[phase]) {

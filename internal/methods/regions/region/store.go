@@ -57,8 +57,8 @@ func (s *store) add(legs []int32) (number int, isNew bool, err error) {
 	return n, true, nil
 }
 
-// find returns the number of the region with the given legs, whose hash is h. isStored is false if there is none. Regions whose hash is the
-// same as that of an earlier one are in s.collisions.
+// find returns the number of the region with the given legs, whose hash is h. isStored is false if there is none. s.byHash has the first
+// region with a hash, and s.collisions all others with the same hash.
 func (s *store) find(h uint64, legs []int32) (r int32, isStored bool) {
 	r, hasHash := s.byHash[h]
 	if !hasHash {

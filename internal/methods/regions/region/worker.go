@@ -102,7 +102,7 @@ func (w *worker) contractedTable(t int) []float64 {
 	return sums
 }
 
-// addSummedTable adds to sums the table ρ, summed over those of its indices that the region does not have. A leg is one index of one table:
+// addSummedTable adds to sums the table ρ, in which the indices outside of the region are summed out. A leg is one index of one table:
 // ρ has the axes first ≤ leg < end, and sums the axes legs. A value x of a summed leg ℓ has the weight q_ℓ(x).
 func (w *worker) addSummedTable(sums, rho []float64, first, end int32, legs []int32) {
 	g := w.graph

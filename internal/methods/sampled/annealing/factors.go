@@ -157,8 +157,8 @@ func (f *tableModel) tableOp(i int, table *logTable, offsets map[string]int32) o
 	return o
 }
 
-// newLogTable returns the logarithms of a table's entries t.Data[k]·2^t.Exp[k]. So that chains can cross states of weight 0, the logarithm
-// of an entry of 0 is the least of the others less hardness, nats.
+// newLogTable returns the logarithms of a table's entries t.Data[k]·2^t.Exp[k]. An entry of 0 gets a finite logarithm, so that chains can
+// cross states of weight 0: the smallest one of the other entries less hardness, nats.
 func newLogTable(t sumproduct.Table) logTable {
 	logs := logTable{scope: t.Scope, ln: make([]float64, len(t.Data)), isZero: make([]bool, len(t.Data))}
 	smallestLn := math.Inf(1)

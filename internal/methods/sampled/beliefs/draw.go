@@ -35,9 +35,9 @@ type summedIndex struct {
 	value   int       // the present one in the sum
 }
 
-// NewDrawer returns a drawer that gives every value of an index at least lostMass/n of the largest probability by the messages, where n is
-// the number of indices: messages may wrongly exclude a value. Tables whose indices all have values then multiply the probabilities. A
-// value that they exclude is drawn only if they exclude all values.
+// NewDrawer returns a drawer. By the messages alone, it gives every value of an index at least lostMass/n of the probability of the
+// likeliest value, for n indices: messages may wrongly exclude a value. Tables whose indices all have values then multiply the
+// probabilities. A value that they exclude is drawn only if they exclude all values.
 func (s *Sampler) NewDrawer(lostMass float64) *Drawer {
 	values := slices.Max(append(slices.Clone(s.expression.Dims), 1))
 	d := &Drawer{
@@ -157,8 +157,8 @@ func (d *Drawer) writeOpen(p []float64, c *conditional, x []int) {
 	rescale(p)
 }
 
-// writeDecided writes to p, by value of c's index, the product of its decided tables, whose other indices have their values in x, divided
-// by the largest.
+// writeDecided writes to p, by value of c's index, the product of the index's decided tables, divided by the largest product. A table is
+// decided if all its other indices are drawn; x has their values.
 func (d *Drawer) writeDecided(p []float64, c *conditional, x []int) {
 	for k := range c.decided {
 		d.work += lookupFlops * float64(len(c.decided[k].scope))

@@ -105,8 +105,8 @@ func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 			c.Flops += flops
 		}
 		c.Marginals += backShare * flops
-		// A goroutine has a message and a backward one, the program a common one, 8 bytes an entry, and offsets of 4 bytes for each
-		// operand.
+		// For each step a goroutine has a message and a backward one, of 8 bytes an entry. The program has a common message, and the
+		// offsets of each operand's entries, of 4 bytes.
 		c.Each += 16 * outEntries
 		c.Bytes += 8*outEntries + 4*float64(len(s.In))*(blockEntries+2*outEntries/blockEntries)
 	}
@@ -213,8 +213,8 @@ func (p *Program) computeCommonMessages(ctx context.Context) error {
 	return nil
 }
 
-// addTables adds the tables of the expression. It divides the summed indices into p.eliminated, which steps sum out, and p.free, whose
-// number of values is a factor of the constant.
+// addTables adds the tables of the expression. It divides the summed indices into two lists. Those in p.eliminated are summed out by steps.
+// Those in p.free are in no table or have one value, and their numbers of values are factors of the constant.
 func (p *Program) addTables(summed []int) {
 	e := p.expression
 	isInTable := make([]bool, len(e.Dims))

@@ -213,8 +213,8 @@ func (s *Space) addEliminatedShares(shares [][]float64) {
 	}
 }
 
-// passShares adds the shares of the products of a step, in block o at value a of the summed index, to the entries of the earlier messages
-// that the products are made of.
+// passShares takes the shares of the products of a step in block o at value a of the summed index. It adds the share of each product to the
+// entries of the earlier messages that are factors of the product.
 func (s *Space) passShares(st *step, o, a int, productShares []float64) {
 	tables := len(s.program.tables)
 	for t := range st.In {
@@ -277,7 +277,7 @@ func (s *Space) sumByBuckets(ctx context.Context, r *rand.Rand, x []int, shares 
 	return ln, nil
 }
 
-// slicedExpression returns the expression of the present slice: its tables do not have the indices of the cut-set, which have one value.
+// slicedExpression returns the expression of the present slice: the indices of the cut-set have one value and are in no table.
 func (s *Space) slicedExpression() *sumproduct.Expression {
 	p := s.program
 	e := &sumproduct.Expression{Dims: slices.Clone(p.expression.Dims), Scale: p.expression.Scale}

@@ -93,9 +93,9 @@ func effectiveNumber(w []float64) float64 {
 	return sum * sum / squares
 }
 
-// divideStates gives every state to one component: it draws a seed among the states for each component, far from each other (Arthur,
-// Vassilvitskii, k-means++, 2007), and gives a state to the component of the nearest seed. shares[k][j] is the weight of state j if it is
-// given to component k, and 0 otherwise.
+// divideStates gives every state to one component: it draws one of the states for each component as its seed, and gives every state to the
+// component with the nearest seed. Seeds are drawn far from each other (Arthur, Vassilvitskii, k-means++, 2007). shares[k][j] is the weight
+// of state j if it is given to component k, and 0 otherwise.
 func (f *fitter) divideStates(components int, r *rand.Rand) (shares [][]float64) {
 	// Draw each seed with probability proportional to weight times squared distance to the nearest seed so far.
 	distances := make([]float64, len(f.states)) // by state: to the nearest seed
