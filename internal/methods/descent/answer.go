@@ -133,7 +133,7 @@ func (p *Prepared) slack(steps []buckets.Step, ln float64) float64 {
 // own if t.Exp is not nil.
 func largestExponent(t *sumproduct.Table) float64 {
 	if t.Exp == nil {
-		largest, _, _ := floats.Extent(t.Data)
+		largest, _, _ := floats.Extent(t.Data) // the largest exponent
 		return float64(largest)
 	}
 	largest := int64(math.MinInt64)

@@ -217,7 +217,7 @@ func sliceToFit(
 }
 
 // mostSavingIndex returns the index that is best to fix: the tables that the steps make then have the fewest entries together. Of several
-// it returns the first one. ok is false if no index saves any: all tables have one entry.
+// it returns the first one. ok is false if fixing an index saves no entries: all tables have one entry.
 func mostSavingIndex(dims []int, steps []buckets.Step) (index int, ok bool) {
 	saved := make([]float64, len(dims)) // entries, by index
 	for _, s := range steps {

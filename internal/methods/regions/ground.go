@@ -106,8 +106,8 @@ func propagate(ctx context.Context, p *problem.Problem, e *sumproduct.Expression
 // The error is bad_input if there are several phases and one is no fixed point, since the messages are for another expression then. A phase
 // is a state in which belief propagation ends.
 func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, err error) {
-	phaseSize := bp.MessageEntries(e) // number of message entries of one phase
-	if phaseSize == 0 || len(messages)%phaseSize != 0 {
+	phaseSize := bp.MessageEntries(e)                   // number of message entries of one phase
+	if phaseSize == 0 || len(messages)%phaseSize != 0 { // no whole phases: bp.Restore gets all messages and decides
 		phaseSize = len(messages)
 	}
 	for first := 0; first == 0 || first < len(messages); first += phaseSize { // at least one phase, even without messages

@@ -86,7 +86,7 @@ func (j *sampleJudge) collectWeights(e *judge.Estimate) error {
 			return fmt.Errorf("component %d does not say what was drawn", i)
 		}
 		j.lnWeights = append(j.lnWeights, v.Weights.Ln...)
-		if v.Weights.LnMost == nil {
+		if v.Weights.LnMost == nil { // no bound of the possible weights is known
 			j.lnLargest = math.Inf(1)
 		} else {
 			j.lnLargest = max(j.lnLargest, *v.Weights.LnMost)

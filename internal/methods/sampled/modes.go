@@ -66,7 +66,7 @@ func (s *Annealing) keepModes(w *annealing.Weights, count int, variance float64)
 	keptWeights, _ := w.WithFirstStarts(1) // without modes
 	for modes := 1; modes <= count; modes++ {
 		weights, chains := w.WithFirstStarts(1 + modes)
-		if missesWeight(keptWeights, weights, chains, 1+s.Modes) {
+		if missesWeight(keptWeights, weights, chains, 1+s.Modes) { // the first start, and the modes kept
 			s.Modes, keptWeights = modes, weights
 			variance = max(variance, lnVariance(weights))
 		}

@@ -327,6 +327,7 @@ func (a *alternatives) tryBeliefs(ctx context.Context) error {
 	}
 	comparedChains := int64(a.budget / a.chainFlops / 2) // of each kind: from beliefs, and from uniform draws
 	comparedChains = min(max(comparedChains/annealing.GroupSize*annealing.GroupSize, a.chains), productChains)
+	// The pilots have carried the chains with numbers below a.chains.
 	a.sampler.Product, err = mayTrustBeliefs(ctx, a.model, path, a.chains, a.chains+comparedChains)
 	if err == nil && a.sampler.Product {
 		a.best = beliefs

@@ -194,9 +194,10 @@ func (f *form) collectMarginals(s *sum, marginals *contraction.Collected) {
 	}
 }
 
-// errorBound bounds the error of scale · z for the sum z over nodes. No partial sum exceeds S, the sum without phases. The bound is the sum
-// of three: of the roundings, each 2^−53 of S; of the quadrature and the nodes left out, leftOut · S; and of the fit, whose factor
-// e^LnError changes |z| by at most |z| (e^LnError − 1). With hasMarginals it bounds the errors of the shares, too.
+// errorBound bounds the error of scale · z for the sum z over nodes. No partial sum exceeds S, the sum without the phases that statistics
+// with λ < 0 give to terms. The bound is the sum of three: of the roundings, each 2^−53 of S; of the quadrature and the nodes left out,
+// leftOut · S; and of the fit, whose factor e^LnError changes |z| by at most |z| (e^LnError − 1). With hasMarginals it bounds the errors of
+// the shares, too.
 func (f *form) errorBound(s *sum, nodes int, hasMarginals bool, scale scaled.Number) *scaled.Number {
 	roundings := s.roundings
 	if hasMarginals { // a share may be large although the sum of its variable's weights cancels

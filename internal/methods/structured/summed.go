@@ -20,10 +20,10 @@ const (
 )
 
 // expandStatistics returns the fit in which each statistic s = Σ_i v(i, x_i) is a variable of its own. These variables come after all
-// others. Its values are the nodes y of the quadrature of the statistic, e^{½ λ s²} = Σ_y weight(y) Π_i e^{√λ y v(i, x_i)}. So each
-// variable i of the statistic gets a table over x_i and y. The weight is divided among these tables: each has a power of it, in proportion
-// to its largest v², and the powers add up to 1. It returns a misfit if a λ is below 0, or if a statistic has too many nodes or too large a
-// range.
+// others. The values of such a variable are the nodes y of the quadrature of its statistic, e^{½ λ s²} = Σ_y weight(y) Π_i e^{√λ y v(i,
+// x_i)}. So each variable i of the statistic gets a table over x_i and y. The weight is divided among these tables: each has a power of it,
+// in proportion to its largest v², and the powers add up to 1. It returns a misfit if a λ is below 0, or if a statistic has too many nodes
+// or too large a range.
 func (f *Fit) expandStatistics() (*Fit, error) {
 	variables, values := len(f.Domains), len(f.Field)
 	expanded := *f

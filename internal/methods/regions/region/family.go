@@ -180,7 +180,7 @@ func (f *Family) priceAll(ctx context.Context, w *worker) error {
 // number of regions of the same shape that r stands for.
 func (f *Family) price(ctx context.Context, w *worker, r int, count float64) error {
 	legs, _ := f.source.region(r, w) // its counting number does not change the cost
-	if len(legs) == 0 {
+	if len(legs) == 0 {              // a region without cycles is not contracted
 		return nil
 	}
 	c := w.cost(ctx, legs)

@@ -393,7 +393,7 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 			}
 
 			// Update the energy, the rows of the tables and the value.
-			w.buffer[0] = 0
+			w.buffer[0] = 0 // of value 0, which fillBuffer leaves out
 			if d == 2 {
 				w.energy[c] += float64(float32(float32(value-row[c]) * w.buffer[1]))
 			} else {
@@ -404,7 +404,7 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 			}
 			row[c] = value
 		}
-		firstOp, firstUnary = int(s.end), firstUnary+d-1
+		firstOp, firstUnary = int(s.end), firstUnary+d-1 // d − 1: one for each value but 0
 	}
 }
 
