@@ -26,7 +26,7 @@ const mapSearchFlops = 1e9
 func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cost, error) {
 	// Sums before maxima.
 	h := p.Hypergraph()
-	widthLimit := 1 + math.Log2(float64(o.Memory)/8) // log2 of twice the number of entries, of 8 bytes, that fit the memory
+	widthLimit := 1 + math.Log2(float64(o.Memory)/8) // log2 of twice the number of entries, of 8 bytes, that fit the memory; chosen
 	order, isWithin, err := contractionorder.MinFillLast(ctx, h, p.maximal, widthLimit, policy.MostFill)
 	if err != nil {
 		return nil, query.Cost{}, err

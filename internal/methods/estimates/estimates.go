@@ -166,7 +166,7 @@ func proposeDivided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 		return nil, err
 	}
 	contracted.Plan = plan
-	if cacheState != btn.CacheHit {
+	if cacheState != btn.CacheHit { // the plan is new, even if that of the contractions came from the cache
 		contracted.Cache = cacheState
 	}
 	return contracted, nil

@@ -125,7 +125,7 @@ func (j *regionsJudge) MakeStatement() judge.Statement {
 	uncertainty = max(uncertainty, judge.PlanDistanceFactor*distance)
 	isCorrection := best.Plan.Level >= 0 && j.Propagation != nil && j.Propagation.LogZ != nil // of a value of belief propagation
 	switch {
-	case hasMoved:
+	case hasMoved: // the change from size to size is enough
 	case distance > 0:
 		uncertainty = max(uncertainty, judge.FirstLevelFactor*distance)
 	case isCorrection:
@@ -133,7 +133,7 @@ func (j *regionsJudge) MakeStatement() judge.Statement {
 		if uncertainty <= judge.LeastError(*best.LogZ) { // no correction at all shows nothing
 			return statement
 		}
-		if j.IsHard {
+		if j.IsHard { // tables forbid values
 			uncertainty *= judge.ForbiddenFactor
 		}
 	default: // there is nothing to compare with

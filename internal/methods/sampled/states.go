@@ -15,7 +15,7 @@ import (
 
 // drawStates carries the chains of the components begin ≤ c < stop, and draws states from their ends. The components of the whole plan
 // are divided into as many bundles of neighbours as samples are wanted. Of each bundle that this part has components of, one state is
-// drawn by weight. A bundle may lie in several parts. If it has no component in this part after all, it has a state of weight 0.
+// drawn by weight. A bundle may lie in several parts. A bundle without a component in this part has a state of weight 0.
 func (s *Annealing) drawStates(ctx context.Context, p *problem.Problem, begin, stop int64, want btn.Want) (btn.Value, error) {
 	terms, model, err := PrepareStateChains(ctx, p)
 	if err != nil {

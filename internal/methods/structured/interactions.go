@@ -51,9 +51,10 @@ type interactions struct {
 
 // readInteractions returns the interactions of a network of plain tables. A leaf is a variable whose tables are all over one set of three
 // variables. With sumsLeaves, leaves are summed out first. The result is nil if the network has maps or other factors, if too few pairs of
-// variables have tables, or if the matrix takes more bytes than memory. Its errors are the context's. Cost O(entries of all tables · d).
+// variables have tables or interactions, or if the matrix takes more bytes than memory. Its errors are the context's. Cost O(entries of all
+// tables · d).
 func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsLeaves bool) (*interactions, error) {
-	if net.Choice != query.CoresAreFactors || !HasEnoughPairTables(net) {
+	if net.Choice != query.CoresAreFactors || !HasEnoughPairTables(net) { // the base tensor has to be the product of the cores
 		return nil, nil
 	}
 	for _, m := range net.Maps {

@@ -83,7 +83,7 @@ func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Est
 		}
 	}
 	if eliminated != nil {
-		if eliminatedEvaluator, err = newEvaluator(eliminated, nil); err != nil { // eliminateStatistics has compiled it already
+		if eliminatedEvaluator, err = newEvaluator(eliminated, nil); err != nil { // cannot be: eliminateStatistics has compiled it already
 			return nil, nil
 		}
 		const hasMarginals = false

@@ -139,7 +139,7 @@ func New(e *sumproduct.Expression) (*Model, error) {
 	}
 	m := &Model{expression: e, dims: e.Dims, uniform: w}
 	if w.spins != nil {
-		m.forestClasses = sync.OnceValue(w.model.Forests)
+		m.forestClasses = sync.OnceValue(w.model.Forests) // computed when they are needed first
 	}
 	return m, nil
 }

@@ -43,9 +43,9 @@ func Choose(h contractionorder.Hypergraph, order []int, entries float64, maxWork
 	return newOrder, rest, true
 }
 
-// chooseCut returns for every index whether it is in the cut-set. scopes are the indices of products. An index that is cut no longer counts
-// in them, and afterwards ln of the entries of no product exceeds the limit. The next index to cut is always the one in most products that
-// are too large.
+// chooseCut returns for every index whether it is in the cut-set. scopes are the indices of products. Cut indices do not count in the
+// number of entries of a product. A product is too large if ln of that number exceeds the limit. As long as there are such products,
+// chooseCut cuts the index that is in most of them.
 func chooseCut(h contractionorder.Hypergraph, scopes [][]int, limit float64) (isCut []bool) {
 	c := &cutChoice{
 		dims: h.Dims, scopes: scopes, limit: limit, lnEntries: make([]float64, len(scopes)),

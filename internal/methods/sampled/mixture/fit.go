@@ -210,9 +210,10 @@ func (f *fitter) maximise(c *Component, share []float64) {
 
 // maximiseCounts sets c.Counts and c.Values of a component with counts. The count of a state is the number of its indices that are not at
 // the component's centre, and Counts is the distribution of counts. Values are the probabilities R of independent indices. The component
-// reweights their states by count, so that its marginals are not R. R is found by iteration so that they are the given ones: it begins with
-// c.Values of the round before, or with the marginals in the first round. share[j] is the weight of state j in the component, and total the
-// sum of share. pseudoWeight is the weight of evenly spread states that smooth the counts. The entries of marginals are overwritten.
+// reweights their states by count, so that its marginals are not R. An iteration finds the R for which the component has the given
+// marginals. It begins with c.Values of the round before, or with the marginals in the first round. share[j] is the weight of state j in
+// the component, and total the sum of share. pseudoWeight is the weight of evenly spread states that smooth the counts. The entries of
+// marginals are overwritten.
 func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]float64, total, pseudoWeight float64) {
 	n := len(f.dims)
 	away := make([]float64, n) // by index: probability under R that it is not at the centre
