@@ -94,6 +94,7 @@ func (l *boundList) addSpins(m *ising.Model, work, memory float64) (share float6
 	}
 	if hasDeterminant := rounds >= 0; hasDeterminant {
 		flops, bytes := isingbounds.DeterminantCost(m.N, rounds, slices)
+		// A Bound has at least one round. Start says that it is not run: the bound before any round counts.
 		l.add(&Bound{Kind: Determinant, Rounds: max(rounds, 1), Slices: slices, Start: rounds == 0}, flops, bytes)
 		share = min(share, (work-flops)/(kinds-1)) // less if the determinant has taken more than its share
 	}

@@ -191,6 +191,7 @@ func (g group) sumOut(
 			return table, power, err
 		}
 	}
+	// cost.Bytes counts 8 bytes for an entry.
 	if wideBytes := wide.TableBytes * cost.Bytes / 8; wideBytes > float64(memory) || cost.Flops > policy.WideFlops {
 		return table, power, g.overBudget(e, scope, wideBytes, memory)
 	}

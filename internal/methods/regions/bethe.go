@@ -78,7 +78,7 @@ func InsertBethe(ctx context.Context, j *proposal.Job, assignment *btn.Assignmen
 	if err != nil {
 		return nil, err
 	}
-	if exact.IsDecided(e.Hypergraph()) {
+	if exact.IsDecided(e.Hypergraph()) { // nothing is left to sum
 		return assignment, nil
 	}
 	phases, err := propagateForShare(ctx, j, e)

@@ -16,8 +16,8 @@ const (
 )
 
 // placeKnots returns knots of β (Annealing.Knots) that put more rungs, the steps of a chain, where weights spread more. gains[k][c] is how
-// much ln w of chain c grew in part k of β, which is divided into equal parts. It returns nil, the knots of an even ladder, if there are
-// too few parts or the variance is 0 or infinite.
+// much ln w of chain c grew in part k of β, which is divided into equal parts. It returns nil, which stands for equal steps of β, if there
+// are too few parts or the variance is 0 or infinite.
 //
 // A part adds v_k to the variance of ln w: the variance of its gains and their covariance with those of the parts next to it. With r_k
 // rungs it adds v_k/r_k, so that the sum is smallest for r_k proportional to √v_k. That density is smoothed and mixed with an even one.

@@ -127,7 +127,7 @@ func onlySets(net *btn.Network, none, several [3]int) [][3]int {
 		}
 		for _, l := range core.Legs {
 			switch v := variable[l]; {
-			case v < 0:
+			case v < 0: // a leg of no variable
 			case setOf[v] == none:
 				setOf[v] = set
 			case setOf[v] != set:

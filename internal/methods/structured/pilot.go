@@ -45,7 +45,7 @@ func FindNearPath(
 ) (path *Path, spread, flopsPerChain, setup float64, err error) {
 	const sumsLeaves = false // chains need all variables
 	interactions, err := readInteractions(ctx, p.Net, p.Memory, sumsLeaves)
-	if err != nil || interactions == nil || p.Net.Scale.Sign() <= 0 {
+	if err != nil || interactions == nil || p.Net.Scale.Sign() <= 0 { // chains have weights above 0 only
 		return nil, 0, 0, 0, err
 	}
 	bestCost := math.Inf(1)

@@ -70,7 +70,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 			if ask.Flops == 0 { // no order is known: a cheap one may give all digits
 				return nil, nil
 			}
-			if ask.Next != nil {
+			if ask.Next != nil { // another method may give all digits
 				if next, err := ask.Next(ctx); next != nil && err == nil {
 					return next, nil
 				}

@@ -348,8 +348,9 @@ type fieldArgs struct {
 	newRoot    float32  // √β of the new rung
 }
 
-// sweep carries every spin of all eight chains from one rung to another, given by their √β. A spin's step changes the fields of its
-// neighbours. A dense model computes the fields of eight spins at once instead, and its steps change only fields among the eight.
+// sweep carries every spin of all eight chains from one rung, a value of β, to another. The two are given by their √β. A spin's step
+// changes the fields of its neighbours. A dense model computes the fields of eight spins at once instead, and its steps change only fields
+// among the eight.
 //
 // Each step multiplies the weight's products newProduct and oldProduct, which are float32, by a factor of at most 2. So
 // reserveFactors makes room in them for the steps of at most maxFactors spins at a time.

@@ -106,7 +106,7 @@ func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 		}
 		c.Marginals += backShare * flops
 		// For each step a goroutine has a message and a backward one, of 8 bytes an entry. The program has a common message, and the
-		// offsets of each operand's entries, of 4 bytes.
+		// offsets of each operand's entries: 4 bytes for each entry of a block, and 8 for each block.
 		c.Each += 16 * outEntries
 		c.Bytes += 8*outEntries + 4*float64(len(s.In))*(blockEntries+2*outEntries/blockEntries)
 	}
