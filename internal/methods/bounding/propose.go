@@ -38,7 +38,8 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, s query.Settings
 	work := policy.BoundsShare * s.Budget
 	if search := modes.Work(e); search <= work {
 		work -= min(search, work/4) // the other bounds keep at least 3/4 of the work
-		bounds.add(&Bound{Kind: Modes}, search, 0)
+		const noBytes = 0           // it takes no more memory than the model
+		bounds.add(&Bound{Kind: Modes}, search, noBytes)
 	}
 
 	// Spins, and mini-buckets with what is left of the work.

@@ -325,8 +325,8 @@ func (p *Prepared) sliceAt(path *Path, number int64, values []int) *sumproduct.E
 	return &e
 }
 
-// fixIndices returns the tables of e with some indices fixed: those whose dimension in dims, which is 1, differs from that in e. Such an
-// index i has the value values[i], and is left out of the scopes.
+// fixIndices returns the tables of e with some indices fixed. An index i is fixed, to the value values[i], if its dimension is 1 in dims
+// but not in e. The new tables do not have it in their scopes.
 func fixIndices(e *sumproduct.Expression, dims, values []int) []sumproduct.Table {
 	isFixed := func(i int) bool { return dims[i] != e.Dims[i] }
 	tables := make([]sumproduct.Table, len(e.Tables))

@@ -60,7 +60,7 @@ func NewJudge(s *judge.Sequence) judge.Judge {
 // to exp(ln Z_BP + Σ_r α_r ln(Z_r/Z_BP)). LogZLinear is set to the logarithm of Z_BP (1 + Σ_r α_r (Z_r/Z_BP − 1)) if that is above 0. The
 // error is errContradiction if tables forbid values and a region allows none.
 func (j *regionsJudge) Add(e *judge.Estimate) error {
-	e.Truncated = true
+	e.Truncated = true // Z is not exact
 	lnBethe, lnSum := 0.0, 0.0
 	linearFactor := scaled.One // 1 + Σ_r α_r (Z_r/Z_BP − 1)
 	isPossible := false
@@ -79,7 +79,7 @@ func (j *regionsJudge) Add(e *judge.Estimate) error {
 		e.Regions += v.Region.Regions
 		e.PeakBytes = max(e.PeakBytes, 8*math.Exp2(v.Region.Widest)) // of the largest table
 	}
-	if !isPossible {
+	if !isPossible { // Z stays 0
 		return nil
 	}
 

@@ -59,7 +59,7 @@ func (j *sampleJudge) Add(e *judge.Estimate) error {
 		return err
 	}
 
-	// The standard error of ln Z is at least what states that were not drawn may add. Two such states are possible. Among n equal weights
+	// The standard error of ln Z is at least what states that were not drawn may add. There are two cases. Among n equal weights
 	// one with a share of 3/n may be missing (absentShare). And a share sample.Missed of all draws may weigh 0 without having been seen:
 	// then the relative variance of a weight is about Missed.
 	m.Mean, m.marginalParts = sampling.MeanOf(j.lnWeights), j.marginalParts

@@ -216,7 +216,7 @@ func (e *elimination[T]) sumOutClique(c int) {
 	table, message := e.tables[c], e.messages[c]
 	e.multiplyRest(clique, table)
 
-	// The messages. The sum over the variable is in the pass of the last one.
+	// Multiply the messages. The pass over the last one also adds up the sum over the variable.
 	exp := 0
 	clear(message)
 	if len(clique.messages) == 0 {

@@ -131,10 +131,10 @@ func (e *evaluator) lastStatistic(isNegative bool) int {
 	return last
 }
 
-// fillWeights sets run.weights to the weights of values under the statistics with λ > 0 at node n: the base times one factor for each of
-// them. They are scaled so that none is above 1 and the largest of each variable is at least e^{−maxSpread}. It returns ln of the product
-// of all scales. The product of all factors but the last statistic's is kept in run.prefix for the next node, which often differs only in
-// the last.
+// fillWeights sets run.weights to the weights of values under the statistics with λ > 0 at node n: the base e^field times one factor for
+// each of these statistics. They are scaled so that none is above 1 and the largest of each variable is at least e^{−maxSpread}. It returns
+// ln of the product of all scales. The product of all factors but the last statistic's is kept in run.prefix for the next node, which often
+// differs only in the last.
 func (e *evaluator) fillWeights(n node, run *elimination[plain]) (lnScale float64) {
 	if e.factors.base == nil {
 		return e.fillWeightsDirectly(n, run.weights)

@@ -197,7 +197,7 @@ func moebius(g *graph, s *store, remaining *moves) ([]int64, error) {
 		alpha[r] = 1
 		for _, larger := range list[start[rarest]:start[rarest+1]] {
 			if s.size(int(larger)) <= len(region) {
-				break // no further region is larger
+				break // no further region is larger: list is in the order of bySize
 			}
 			if alpha[larger] != 0 && s.mayBeSubset(r, larger) && isSubset(region, s.region(int(larger))) { // mayBeSubset: a quick test
 				alpha[r] -= alpha[larger]
