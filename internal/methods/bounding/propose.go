@@ -38,7 +38,7 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, s query.Settings
 	work := policy.BoundsShare * s.Budget
 	if search := modes.Work(e); search <= work {
 		work -= min(search, work/4) // the other bounds keep at least 3/4 of the work
-		const noBytes = 0           // it takes no more memory than the model
+		const noBytes = 0           // its memory is not counted
 		bounds.add(&Bound{Kind: Modes}, search, noBytes)
 	}
 
@@ -166,8 +166,8 @@ func PlanMiniBuckets(
 }
 
 // Insert inserts bounds into a plan, before the estimate at a position, and returns the plan. The bounds are those of the job's network
-// under the evidence, simplified for Z only. isComplete states that the clock has not cut short the plan; it is returned as it is. But if
-// the time for planning is over, Insert inserts no bounds, and returns false.
+// under the evidence, simplified for Z only. isComplete states that the clock has not cut short the plan. Insert returns it as it is. If
+// the time for planning is over, Insert inserts no bounds and returns false instead.
 func Insert(ctx context.Context, j *proposal.Job, position int, plan *btn.Plan, isComplete bool) (*btn.Plan, bool, error) {
 	prepared, err := truncated.Simplify(ctx, j.Problem(), withoutMarginals)
 	var bounds []btn.Estimate

@@ -309,7 +309,7 @@ func (d *division) combine(draws sampled.Sampling, share float64) (*btn.Plan, er
 	s := d.Settings
 	contracted, spent := estimatesWithin(d.contracted.Estimates, (1-share)*s.Budget)
 	if spent > (1-leastShare)*s.Budget {
-		contracted, spent, share = nil, 0, 1
+		contracted, spent, share = nil, 0, 1 // draws alone
 	}
 	remaining := s
 	remaining.Budget = max(share*s.Budget, s.Budget-spent)

@@ -357,7 +357,7 @@ func (j *regionsJudge) Warnings(best *judge.Estimate, uncertainty *float64) (lis
 	if best == nil {
 		return list
 	}
-	isByRegions := best.Plan.Rule == btn.LogLinear
+	isByRegions := best.Plan.Rule == btn.LogLinear // the rule of all estimates by regions
 	if isByRegions && uncertainty != nil && *uncertainty > j.Accuracy {
 		if decay, ok := j.decay(best); ok && decay >= slowDecay {
 			list = append(list, fmt.Sprintf("regions do not converge with their size: their last change is %.2g times the one before, "+

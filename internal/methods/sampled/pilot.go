@@ -250,9 +250,9 @@ type pilotResult struct {
 	gains    [][]float64 // gains[k][c] is how much ln w of chain c grows in part k of the rungs
 }
 
-// tryAlternatives tries Metropolis steps, steps of forests, and chains that begin with beliefs, with the given numbers of rungs and chains.
-// result is the result of chains with steps of the heat bath, to which the others are compared. It sets the fields of sampler for the best
-// kind and returns the result of that kind. If there is an error, it returns the result of the best kind so far.
+// tryAlternatives tries Metropolis steps, steps of forests, and chains that begin with beliefs, with the given numbers of rungs (steps of a
+// chain) and chains. result is the result of chains with steps of the heat bath, to which the others are compared. It sets the fields of
+// sampler for the best kind and returns the result of that kind. If there is an error, it returns the result of the best kind so far.
 func tryAlternatives(
 	ctx context.Context, m *annealing.Model, s query.Settings, sampler *Annealing, rungs int, chains int64, result pilotResult,
 ) (pilotResult, error) {

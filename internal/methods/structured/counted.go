@@ -246,9 +246,10 @@ func drawFullKeys(fullSum *states, factors []float, want btn.Want) (streams []*r
 	return streams, keys
 }
 
-// choiceWeights returns the weights of a variable's choices, its possible values, given the key of the sum with the variable. partial is
-// the sum without it. A choice leads to the key from one state of partial; its weight is multiplied by that of this state. It is 0 if there
-// is no such state, or if it is far below the largest. weights is room for one number for each choice.
+// choiceWeights returns the weights of a variable's choices, its possible values, if the sum with the variable has the given key. partial
+// is the sum without the variable. A choice leads to the key from at most one state of partial, the one with key − c.key. The result has
+// the product of the weights of the choice and of this state. It has 0 if there is no such state, or if the product is far below the
+// largest one. weights is room for one number for each choice.
 func choiceWeights(choices []choice, partial *states, key int64, weights []float) []plain {
 	largestExp := int32(math.MinInt32)
 	for k, c := range choices {

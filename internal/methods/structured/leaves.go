@@ -296,7 +296,8 @@ func (p *program) addLeaves(f *Fit, receiver []int) {
 	}
 }
 
-// dependentLeaves returns the leaves whose neighbours depend on each other in a component, listed by their first neighbour.
+// dependentLeaves returns the leaves whose two neighbours depend on each other, since tables connect them. They are listed by their first
+// neighbour.
 func (p *program) dependentLeaves() map[int][]*summedLeaf {
 	byFirst := map[int][]*summedLeaf{}
 	for k := range p.leaves {
@@ -307,7 +308,8 @@ func (p *program) dependentLeaves() map[int][]*summedLeaf {
 	return byFirst
 }
 
-// fillIndependentLeaves fills the shares of the leaves whose neighbours a and b are independent in a component. For a total of z these are
+// fillIndependentLeaves fills the shares of the leaves whose neighbours a and b are independent in a component. z is the total. The shares
+// are
 //
 //	share(f) = Σ_{a,b} share(a) · share(b)/z · P(f | a, b)
 //

@@ -116,7 +116,7 @@ type lastLogarithm struct {
 	ln floats.Pair
 }
 
-// compute returns ln y for y ≥ 0. It is −Inf for 0.
+// compute returns ln y for y ≥ 0. It is −Inf for 0. c has the last logarithm, since equal numbers often follow each other.
 func (c *lastLogarithm) compute(y float64) floats.Pair {
 	if y == 0 {
 		return floats.Pair{High: math.Inf(-1)}

@@ -281,7 +281,8 @@ func (e *embedder) moveToRow(row int32) int32 {
 const maxPointsPerIndex = 64
 
 // buildLattice returns the lattice of all placed indices, of which the first inSquares are in squares. It returns an error if two of these
-// have the same point, or if most points have no index.
+// have the same point, or if most points have no index. A lattice may close on itself: e.period is the number of rows, and of columns,
+// after which it does, or 0.
 func (e *embedder) buildLattice(placed []int32, inSquares int) (*lattice, error) {
 	l := &lattice{indices: make([]int32, len(placed))}
 	var size point // rows and columns

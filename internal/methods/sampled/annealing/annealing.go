@@ -428,7 +428,7 @@ func (m *Model) runStarts(
 			return nil, err
 		}
 		for c, l := range ln {
-			chainLn[c*starts+k] = l + start.lnConstant
+			chainLn[c*starts+k] = l + start.lnConstant // of the factors that the chains leave out
 		}
 		w.endStates = append(w.endStates, endStates...)
 	}
@@ -438,9 +438,9 @@ func (m *Model) runStarts(
 // streams separates the random numbers of the starts: the seed of start k is Seed XOR k·streams.
 const streams = 0x9e3779b97f4a7c15
 
-// runChains carries chains from ≤ c < from+len(ln), which begin at one start, and adds their log-weights to ln. endStates[g] has the last
-// states of group g of the chains (Weights.endStates); it is nil without keepsStates. Steps of forests are replaced by those of the heat
-// bath if the model has no form for them. The error is that of the context.
+// runChains carries chains from ≤ c < from+len(ln), which begin at one start, and adds their log-weights to ln. A group is GroupSize
+// chains, which are carried together. endStates[g] has the last states of group g (Weights.endStates); it is nil without keepsStates. Steps
+// of forests are replaced by those of the heat bath if the model has no form for them. The error is that of the context.
 func (m *Model) runChains(
 	ctx context.Context, start *walker, p Path, from int64, ln []float64, threads int, keepsStates bool,
 ) (endStates [][]uint8, err error) {

@@ -408,8 +408,9 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 	}
 }
 
-// fillBuffer sets buffer[a], for 0 < a < d, to the energy of chain c with a site at value a less that at value 0: the difference of the
-// tables over the site alone, unary, and those of the operations of all other tables.
+// fillBuffer sets buffer[a], for 0 < a < d, to the energy of chain c with a site, an index that takes steps, at value a less that at value
+// 0. That is the sum of the differences of the tables over the site alone, unary, and of one difference for each operation, which stands
+// for another table of the site.
 func (w *tableChains) fillBuffer(d int, ops []op, unary []float32, c int) {
 	for a := 1; a < d; a++ {
 		w.buffer[a] = unary[a-1]

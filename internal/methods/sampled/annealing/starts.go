@@ -53,7 +53,7 @@ func (g *givenWalkers) walkersOf(e *sumproduct.Expression, starts [][][]float64)
 	for _, p := range starts {
 		w, err := newWalker(e, mixWithUniform(p))
 		if err != nil {
-			g.starts = nil
+			g.starts = nil // nothing is kept
 			return nil, err
 		}
 		g.walkers = append(g.walkers, w)
