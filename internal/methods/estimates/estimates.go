@@ -420,8 +420,8 @@ func estimateFlops(e *btn.Estimate) float64 {
 }
 
 // mergeByCost merges two sequences of estimates into one, in which the estimates of a keep their sequence, and so do those of b. The next
-// estimate is the first one left of a or of b: the one with which its own sequence takes fewer flops in total. So the cheap estimates of
-// the two sequences come first.
+// estimate is the first one left of a or of b. For each, the flops of its own sequence up to it are added; the one with the smaller sum is
+// next. So the cheap estimates of the two sequences come first.
 func mergeByCost(a, b []btn.Estimate) []btn.Estimate {
 	merged := make([]btn.Estimate, 0, len(a)+len(b))
 	var spentA, spentB float64

@@ -200,9 +200,10 @@ func nextChange(last, previous float64) float64 {
 }
 
 // otherFixedPoints returns what other fixed points of belief propagation may add to ln Z if regions correct the first one. For k fixed
-// points it is ln Σ_i exp(ln Z_i − ln Z_1), but at least ln k, since there may be further fixed points between them. If all their values
-// are added up already, since none overlap, another one may be as large as the smallest of them. It returns 0 for one fixed point. p.Phases
-// has the logarithms ln Z_i of the fixed points, and p.Together the logarithm of the sum of those that do not overlap.
+// points it is ln Σ_i exp(ln Z_i − ln Z_1), but at least ln k, since there may be further fixed points between them. If the fixed points do
+// not overlap, their sum is the value already. Then only a fixed point that was not found is missing, and it may be as large as the
+// smallest of them. It returns 0 for one fixed point. p.Phases has the logarithms ln Z_i of the fixed points, and p.Together the logarithm
+// of the sum of those that do not overlap.
 func otherFixedPoints(p *query.Propagation) float64 {
 	if p == nil || len(p.Phases) < 2 {
 		return 0

@@ -294,7 +294,8 @@ func (a *alternatives) tryMetropolis(ctx context.Context) error {
 	return err
 }
 
-// tryForests tries steps of forests. They take more work, so that variance times work is compared.
+// tryForests tries steps of forests: spins drawn together, whose couplings among themselves make no cycle. They take more work, so that
+// variance times work is compared.
 func (a *alternatives) tryForests(ctx context.Context) error {
 	m := a.model
 	path := annealing.Path{Rungs: a.rungs, Seed: a.seed, Step: annealing.Forests}

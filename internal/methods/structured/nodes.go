@@ -468,7 +468,7 @@ func (b box) appendHalves(axes int, list []box) []box {
 	return append(list, parts...)
 }
 
-// appendNodes appends all nodes of a box to nodes: the nodes along its first axes, the last one fastest.
+// appendNodes appends all nodes of a box to nodes. Only the first axes coordinates of a node are used. The last of them changes fastest.
 func (b box) appendNodes(axes int, nodes []node) []node {
 	n := b.low
 	for {

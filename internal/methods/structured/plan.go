@@ -133,8 +133,8 @@ func DrawingParts(parts []btn.Part, ask btn.Ask) (list []btn.Part) {
 	return list
 }
 
-// IsCrowded reports whether a network has so many tables of two variables for each variable that no elimination is cheap. Leaves, which
-// have one table of three variables, are summed out first and count as a table of two. Linear time.
+// IsCrowded reports whether a network has so many tables of two variables for each variable that no elimination is cheap. It counts them
+// after the leaves are summed out (countPairTables). Linear time.
 func IsCrowded(net *btn.Network) bool {
 	const manyTables = 16 // of two variables, for each variable
 	pairs, triples := 0, 0

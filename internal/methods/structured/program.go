@@ -79,7 +79,7 @@ func newProgram(f *Fit) (*program, error) {
 }
 
 // restByClique lists the tables of f.Rest by the clique that multiplies them. Clique k eliminates the variable at position k of the
-// order. It multiplies the tables whose first variable in the order that is. position is by variable.
+// order. It multiplies the tables over that variable that no earlier clique multiplies. position is by variable.
 func (f *Fit) restByClique(position []int) [][]int {
 	tables := make([][]int, len(f.Order))
 	for t, table := range f.Rest {

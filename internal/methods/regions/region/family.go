@@ -101,8 +101,8 @@ const marginalFlops = 3
 const maxPriced = 1 << 14
 
 // planWindows finds the lattice of the model, sets the regions to its windows and their intersections, and prices them. A window is a
-// rectangle of at most Options.Size points on each side. If the regions are more than maxPriced, one in the middle stands for all of the
-// same size.
+// rectangle of at most Options.Size points on each side. If there are more than maxPriced regions, one in the middle stands for all regions
+// of the same height and width.
 func (f *Family) planWindows(ctx context.Context, w *worker) error {
 	l, err := findLattice(f.graph, w.cut)
 	if err != nil {

@@ -150,7 +150,7 @@ func (d *Drawer) writeOpen(p []float64, c *conditional, x []int) {
 	}
 	for k, start := range c.following {
 		multiply(p, d.messages[start:])
-		if k%8 == 7 {
+		if k%8 == 7 { // as above
 			rescale(p)
 		}
 	}

@@ -70,7 +70,7 @@ func newProposal(e *sumproduct.Expression, bound *minibuckets.Bound, newDrawer f
 		return nil, fault.New(fault.BadInput, "importance: mini-buckets have a share of %v", share)
 	}
 	for i, d := range e.Dims {
-		if d > 1<<16 {
+		if d > 1<<16 { // states have values of type uint16
 			return nil, fault.New(fault.Unsupported, "importance: index %d has %d values, at most %d", i, d, 1<<16)
 		}
 	}
