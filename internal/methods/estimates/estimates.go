@@ -312,7 +312,7 @@ func (d *division) combine(draws sampled.Sampling, share float64) (*btn.Plan, er
 		contracted, spent, share = nil, 0, 1 // draws alone
 	}
 	remaining := s
-	remaining.Budget = max(share*s.Budget, s.Budget-spent)
+	remaining.Budget = max(share*s.Budget, s.Budget-spent) // also what contractions leave of their share
 	components, err := sampled.PlanEstimates(d.chains, draws, remaining, d.ask.Marginals)
 	if err != nil {
 		return nil, err

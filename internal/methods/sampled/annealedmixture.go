@@ -70,7 +70,7 @@ func pilotMixtureChains(
 	result := &AnnealedMixture{Annealing: *base, Learned: learned}
 	result.Kind, result.Shape = ByAnnealedMixture, c.Prepared.Shape()
 	chains := result.chains()
-	chains.Seed, chains.Rungs = ^s.Seed, pilotRungs
+	chains.Seed, chains.Rungs = ^s.Seed, pilotRungs // not the seed of components
 
 	// Halve the rungs until the pilot's chains fit its share of the budget.
 	path := chains.Path()

@@ -191,7 +191,7 @@ func (c *trial) drawExamples(
 		// As many rungs as the flops allow, but no fewer than 4.
 		path.Rungs = int(max(4, min(float64(path.Rungs), chains.rungsFor(m, flops/float64(components)))))
 	}
-	path.Seed = ^c.settings.Seed
+	path.Seed = ^c.settings.Seed // not that of components
 	w, err := m.Run(ctx, path, firstComponent, firstComponent+components, pilotThreads, keepStates)
 	if err != nil {
 		return nil, nil, err

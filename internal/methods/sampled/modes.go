@@ -34,7 +34,7 @@ func findModes(
 ) (float64, error) {
 	flops := modesShare*s.Budget - m.ModesFlops() // for chains
 	path := sampler.Path()
-	path.Rungs, path.Seed = pilotedRungs, ^s.Seed
+	path.Rungs, path.Seed = pilotedRungs, ^s.Seed // not the seed of components
 	chainFlops := m.Flops(path.Step, pilotedRungs)
 	if flops < 3*modesChains*chainFlops {
 		return variance, nil

@@ -88,9 +88,10 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 }
 
 // rememberPlan finds the plan of the exact sum, or takes the remembered one: hit says which. If there is no such sum, the plan has no
-// estimate, so that this is remembered, too. The plan is that of the network without evidence, so the key has no shape under evidence.
+// estimate, so that this is remembered, too. The plan is that of the network without evidence. So the key has the empty hypergraph, in
+// place of that of the network under the evidence.
 func rememberPlan(ctx context.Context, j *proposal.Job) (plan *btn.Plan, hit string, err error) {
-	const settings = "structured with integers" // the key, with the empty hypergraph
+	const settings = "structured with integers" // of the key
 	return j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		estimate, err := Plan(computing, j.Net, j.Settings.Memory)
 		if err != nil {
@@ -198,7 +199,7 @@ func ProposeCrowded(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 	if outOfReach == nil {
 		return nil, nil
 	}
-	ask.Flops = math.Inf(1) // no order is as cheap as any sum
+	ask.Flops = math.Inf(1) // the price of an order, with which Propose compares its sum: any sum is cheaper
 	if assignment, _ := Propose(ctx, j, ask); assignment != nil {
 		return assignment, nil
 	}

@@ -456,7 +456,7 @@ func stepMany(buffer []float32, scale float32, start []float32, u float32) (valu
 	}
 	total := float32(0)
 	for a := range sums {
-		total += exp2Minus(min(top-sums[a], 126))
+		total += exp2Minus(min(top-sums[a], 126)) // 126: the range of exp2Minus
 		sums[a] = total
 	}
 
