@@ -128,7 +128,7 @@ func (s *Annealing) Draw(ctx context.Context, p *problem.Problem, from, to int64
 	if shape := chains.Prepared.Shape(); shape != s.Shape {
 		return btn.Value{}, fault.New(fault.Internal, "the components are drawn for a network of another shape")
 	}
-	const otherBytes = 0
+	const otherBytes = 0 // of memory next to the chains
 	weights, value, err := s.runChains(ctx, p, chains.Model, from, to, want.Marginals, otherBytes)
 	if err != nil || !want.Marginals || math.IsInf(weights.Top, -1) {
 		return value, err

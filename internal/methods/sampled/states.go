@@ -107,8 +107,8 @@ func drawIndex(lnWeights []float64, r *rand.Rand) (index int, lnSum float64) {
 
 // addMarginals sets the fields of dst that marginals are made of: for each value of each variable, Share is the sum of the weights of the
 // chains that end with the value. Squares is the sum over these chains of their weights times the weights of their components. Values of
-// one variable come after those of the one before. state returns the values of all variables at the end of a chain. The sums are over
-// e^dst.Top.
+// one variable come after those of the one before. state returns the values of all variables at the end of a chain. The sums are in units
+// of e^dst.Top, and squares in units of e^{2 dst.Top}.
 func addMarginals(dst *btn.Weights, w *annealing.Weights, state func(chain int) []int, domains []int) {
 	dst.Top, dst.Domains = w.Top, domains
 	offsets := make([]int, len(domains)) // of each variable's first value

@@ -88,8 +88,9 @@ type cutChoice struct {
 	isCut      []bool
 }
 
-// cut adds an index to the cut-set, so that products with it, the tables that are summed, have fewer entries. largeCount is by index the
-// number of its products that are too large. If a product is not too large any more, the counts of its other indices fall by 1.
+// cut adds an index to the cut-set. A product is a table that is summed; those with the index have fewer entries then. largeCount is, by
+// index, the number of products with the index that are too large. If a product is not too large any more, the counts of its other indices
+// fall by 1.
 func (c *cutChoice) cut(index int) {
 	c.isCut[index] = true
 	for _, k := range c.products[index] {
