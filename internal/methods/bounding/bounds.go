@@ -25,8 +25,8 @@ var bucketWeights = []float64{0.1, 1}
 
 // Contract implements contraction.Contractor: it computes the bounds of the part's kind. The value has bounds of ln Z, but neither Z nor
 // anything that is wanted. A lower bound of −Inf or an upper bound of +Inf says nothing. q.Shape has to be the shape of the simplified
-// network. If q.Masked is set, the network is simplified without the evidence, and the evidence is put in afterwards by setting entries to
-// 0 (a mask), so that the shape is the same for all evidence.
+// network. If q.Masked is set, the network is simplified without the evidence, so that the shape is the same for all evidence. Afterwards
+// the evidence sets entries of tables to 0.
 func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (btn.Value, error) {
 	if q.Kind == Messages {
 		return boundByMessages(ctx, p, q)
@@ -65,9 +65,9 @@ func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (b
 	return v, err
 }
 
-// boundSpins sets the bound of v for a network of spins: an upper bound by a determinant or a lower bound by Bethe's value, as the kind
-// of q says. e has to be a network of positive tables over two spins. If it is not, since evidence that enters as a mask has set entries
-// to 0, v is returned as it is.
+// boundSpins sets the bound of v for a network of spins: an upper bound by a determinant or a lower bound by Bethe's value, as the kind of
+// q says. e has to be a network of positive tables over two spins. If q.Masked is set, evidence has set entries of e to 0. If e is
+// therefore no such network, v is returned as it is.
 func boundSpins(ctx context.Context, p *problem.Problem, q *Bound, e *sumproduct.Expression, v btn.Value) (_ btn.Value, err error) {
 	model := ising.New(e) // nil if e is no such network
 	if model == nil && q.Masked {
@@ -105,8 +105,8 @@ func boundSpins(ctx context.Context, p *problem.Problem, q *Bound, e *sumproduct
 const betheRoundFlops = 9 * 60
 
 // boundByMessages returns the upper bound of ln Z that follows from the messages of belief propagation after at most q.Rounds updates. The
-// plan has another part for the value of belief propagation, which takes the messages from the same place, so that only the pass over them
-// for the bound is additional. If there are no messages (State is nil), the bound is +Inf.
+// problem keeps the messages (ProblemGround), and another part of the plan needs them for the value of belief propagation. So this part
+// only adds a pass over the messages. If Z is 0 there are no messages (State is nil), and the bound is +Inf.
 func boundByMessages(ctx context.Context, p *problem.Problem, q *Bound) (btn.Value, error) {
 	g, err := regions.ProblemGround(ctx, p, int64(q.Rounds))
 	if err != nil {

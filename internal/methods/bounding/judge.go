@@ -28,7 +28,7 @@ func (j boundsJudge) Add(e *judge.Estimate) error {
 		if v.Bound == nil {
 			return fmt.Errorf("component %d says no bound", i)
 		}
-		least := math.Inf(-1)
+		least := math.Inf(-1) // no least value is known
 		if v.Bound.Least != nil {
 			least = *v.Bound.Least
 		}

@@ -64,7 +64,7 @@ func (p *Bound) Fits(*btn.Network) error {
 		if p.Rounds < 1 || p.Slices < 0 || p.Slices > MostSlices {
 			return btn.Misfit("%d rounds and %d slices", p.Rounds, p.Slices)
 		}
-	case Modes, Messages:
+	case Modes, Messages: // they have no numbers that could be impossible
 	default:
 		return btn.Misfit("%.40q is no bound of this version", p.Kind)
 	}

@@ -38,7 +38,8 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, s query.Settings
 	work := policy.BoundsShare * s.Budget
 	if search := modes.Work(e); search <= work {
 		work -= min(search, work/4) // the other bounds keep at least 3/4 of the work
-		bounds.add(&Bound{Kind: Modes}, search, 0)
+		const noBytes = 0           // its memory is not counted
+		bounds.add(&Bound{Kind: Modes}, search, noBytes)
 	}
 
 	// Spins, and mini-buckets with what is left of the work.
@@ -74,9 +75,10 @@ func (l *boundList) add(b *Bound, flops, bytes float64) {
 	l.estimate.Cost.Bytes = max(l.estimate.Cost.Bytes, bytes)
 }
 
-// addSpins adds the bounds for a model of spins that fit the work, in flops, and the memory: a determinant and, if its couplings attract,
-// Bethe's value. These and mini-buckets share the work equally. If the determinant takes less than its share, the others have more. It
-// returns the share of mini-buckets.
+// addSpins adds the bounds for a model of spins that fit the work, in flops, and the memory: an upper bound by a determinant and, if the
+// couplings attract, a lower bound by Bethe's value. These two and mini-buckets, which come later, share the work equally. The shares of
+// the two others become less if the determinant takes more than its share. They do not grow if it takes less. It returns the share of
+// mini-buckets.
 func (l *boundList) addSpins(m *ising.Model, work, memory float64) (share float64) {
 	isAttractive := isingbounds.AttractiveSigns(m) != nil
 	kinds := 2.0 // that share the work
@@ -85,7 +87,7 @@ func (l *boundList) addSpins(m *ising.Model, work, memory float64) (share float6
 	}
 	share = work / kinds
 
-	rounds, slices := determinantSize(m.N, share, memory)
+	rounds, slices := determinantSize(m.N, share, memory) // rounds: 0 if only the bound before any round fits, −1 if not even that
 	// On a dense model mini-buckets are far off, so that the beginning of a determinant may take most of the work.
 	isDense := 4*len(m.To) >= m.N*m.N // a quarter of all pairs or more have a coupling; m.To has each pair twice
 	if rounds < 0 && isDense {
@@ -93,6 +95,7 @@ func (l *boundList) addSpins(m *ising.Model, work, memory float64) (share float6
 	}
 	if hasDeterminant := rounds >= 0; hasDeterminant {
 		flops, bytes := isingbounds.DeterminantCost(m.N, rounds, slices)
+		// A Bound has at least one round. Start says that it is not run: the bound before any round counts.
 		l.add(&Bound{Kind: Determinant, Rounds: max(rounds, 1), Slices: slices, Start: rounds == 0}, flops, bytes)
 		share = min(share, (work-flops)/(kinds-1)) // less if the determinant has taken more than its share
 	}
@@ -134,9 +137,10 @@ func determinantSize(n int, flops, memory float64) (rounds, slices int) {
 	return rounds, 1 + int(min((flops-roundsFlops)/roundFlops, furtherSlices))
 }
 
-// PlanMiniBuckets returns a plan of mini-buckets with its elimination order and entries, the largest number of entries of a table that it
-// multiplies out. entries is the largest power of two from 16 on for which the given number of runs, one of them for an upper bound, takes
-// at most the given flops. Mini-buckets of 16 entries may take more flops. The plan (best) is nil if not even these fit the memory.
+// PlanMiniBuckets returns a plan of mini-buckets, which are eliminations with split tables, and its elimination order. No product of tables
+// has more than entries entries. entries is the largest power of two from 16 on for which the given number of runs, one of them for an
+// upper bound, takes at most the given flops. Mini-buckets of 16 entries may take more flops. The plan (best) is nil if not even these fit
+// the memory.
 func PlanMiniBuckets(
 	ctx context.Context, h contractionorder.Hypergraph, flops, runs float64, s query.Settings,
 ) (order []int, best *minibuckets.Plan, entries float64, err error) {
@@ -162,8 +166,8 @@ func PlanMiniBuckets(
 }
 
 // Insert inserts bounds into a plan, before the estimate at a position, and returns the plan. The bounds are those of the job's network
-// under the evidence, simplified for Z only. isComplete states that the clock has not cut short the plan; it is returned as it is. But if
-// the time for planning is over, Insert inserts no bounds, and returns false.
+// under the evidence, simplified for Z only. isComplete states that the clock has not cut short the plan. Insert returns it as it is. If
+// the time for planning is over, Insert inserts no bounds and returns false instead.
 func Insert(ctx context.Context, j *proposal.Job, position int, plan *btn.Plan, isComplete bool) (*btn.Plan, bool, error) {
 	prepared, err := truncated.Simplify(ctx, j.Problem(), withoutMarginals)
 	var bounds []btn.Estimate
@@ -177,9 +181,9 @@ func Insert(ctx context.Context, j *proposal.Job, position int, plan *btn.Plan, 
 	return plan, isComplete, err
 }
 
-// Key returns what is appended to the key under which a plan is remembered if the plan has bounds. The bounds depend on the network
-// simplified for Z only. For a query with marginals the key of the plan has another simplification, so the result names the shape of the
-// one for Z. For other queries the result is empty.
+// Key returns what is appended to the key under which a plan is remembered if the plan has bounds. Bounds are computed on the network as it
+// is simplified for Z alone. The key of a plan for marginals names the network as it is simplified for marginals. So for such a query the
+// result names the shape of the network that the bounds are computed on. For other queries the two are the same, and the result is empty.
 func Key(ctx context.Context, j *proposal.Job, marginals bool) (string, error) {
 	if !marginals {
 		return "", nil
@@ -191,8 +195,9 @@ func Key(ctx context.Context, j *proposal.Job, marginals bool) (string, error) {
 	return " bounds of " + prepared.Shape(), nil
 }
 
-// InsertMasked returns a copy of base, a plan for the model without evidence, with bounds after its first estimate. Evidence enters these
-// bounds as a mask, so that they hold under any evidence. They take at most as many flops as the first estimate.
+// InsertMasked returns a copy of base, a plan for the model without evidence, with bounds after its first estimate. When the bounds are
+// computed, evidence sets entries of their tables to 0 (Bound.Masked), so that this plan serves any evidence. They take at most as many
+// flops as the first estimate.
 func InsertMasked(ctx context.Context, j *proposal.Job, base *btn.Plan) (*btn.Plan, error) {
 	unmasked, err := truncated.SimplifyBase(ctx, j.Problem())
 	if err != nil {
@@ -220,8 +225,8 @@ func DeriveByMessages(j *proposal.Job, base *btn.Plan) *btn.Plan {
 	return j.DerivePlan("bounded at once", base, func() *btn.Plan { return InsertByMessages(base) })
 }
 
-// InsertByMessages returns a copy of a plan that begins with the value of belief propagation, with the upper bound by its messages as the
-// second estimate. It returns the plan itself if that does not begin with this value.
+// InsertByMessages is for plans that begin with the value of belief propagation. It returns a copy of the plan that has the upper bound by
+// the messages as its second estimate. It returns any other plan as it is.
 func InsertByMessages(base *btn.Plan) *btn.Plan {
 	bethe, ok := base.Estimates[0].Parts[0].(*regions.Regions)
 	if !ok || bethe.Kind != btn.KindBethe {

@@ -23,11 +23,13 @@ type derivativePass struct {
 // bytesPerCoefficient is a float64 and an int64.
 const bytesPerCoefficient = 16
 
-// sumAndVisit returns Z = Σ_c S_c [z^c] Π_k p_k for the polynomials p_k of the links, and calls visit with the derivative of Z by every
-// wanted one. It is counts.Product.Sum in several count variables, with the bits of counts.MultiplyPolys and Dot.
+// sumAndVisit returns Z = Σ_c S_c [z^c] Π_k p_k for the polynomials p_k = b.Polys[k], where [z^c] is the coefficient of the monomial z^c.
+// Then it calls visit with the derivative ∂Z/∂p_k for every k with b.Wanted(k). It is counts.Product.Sum for polynomials in several
+// variables z, and gives the bits of counts.MultiplyPolys and Dot.
 //
-// The way back needs the partial products p_0, p_0 p_1, …, the largest polynomial first. If all n of them are too many for the memory,
-// every ⌈√n⌉th is kept, and the others are computed again, run by run. The cost in all is then four times that of Z, otherwise three times.
+// The derivatives need the partial products p_0, p_0 p_1, …, the largest polynomial first. If the memory does not hold all n of them, only
+// every ⌈√n⌉th is kept. The products between two kept ones are computed again when the way back comes to them. The cost in all is then four
+// times that of Z, otherwise three times.
 func (b derivativePass) sumAndVisit() (scaled.Number, error) {
 	order := make([]int, len(b.Polys)) // the largest first
 	for i := range order {
@@ -41,7 +43,7 @@ func (b derivativePass) sumAndVisit() (scaled.Number, error) {
 	p := partialProducts{derivativePass: b, order: order, stride: stride, product: make([]countspace.Poly, len(order))}
 	p.product[0] = b.Polys[order[0]]
 	const keepsAll = true
-	if err := p.multiply(0, len(order), !keepsAll); err != nil {
+	if err := p.multiply(0, len(order), !keepsAll); err != nil { // keeps every stride-th
 		return scaled.Number{}, err
 	}
 	last := len(order) - 1
@@ -73,9 +75,9 @@ func (p partialProducts) multiply(first, end int, keepsAll bool) error {
 	return nil
 }
 
-// visitBackward goes back from the last polynomial to the first one that is wanted, and visits all wanted ones. Let D be the derivative of
-// Z by product[i]; for the last product it is S. The derivative by polynomial order[i] is D, contracted with product[i−1]. The derivative
-// by product[i−1] is D, contracted with the polynomial.
+// visitBackward goes back over the polynomials in their order, from the last one to the first one with a wanted derivative, and calls visit
+// for each wanted derivative. Let D be the derivative of Z by product[i]; for the last product it is S. The derivative by polynomial
+// order[i] is D, contracted with product[i−1]. The derivative by product[i−1] is D, contracted with the polynomial.
 func (p partialProducts) visitBackward() error {
 	last := len(p.order) - 1
 	firstWanted := 0
@@ -103,7 +105,7 @@ func (p partialProducts) visitBackward() error {
 			derivative = countspace.Correlate(derivative, p.Polys[p.order[i]], p.Ops)
 		}
 	}
-	if firstWanted == 0 && p.Wanted(p.order[0]) {
+	if firstWanted == 0 && p.Wanted(p.order[0]) { // product[0] is the polynomial itself
 		return p.visit(p.order[0], derivative)
 	}
 	return nil

@@ -62,7 +62,8 @@ func linksCost(net *btn.Network, levels countspace.Levels) float64 {
 	return cost
 }
 
-// linkCost returns the multiply-adds of tensor.CountPoly for one link: of its count polynomial over a component's levels.
+// linkCost returns the multiply-adds of tensor.CountPoly for one link, a tensor and its legs. Its count polynomial has a variable for each
+// level of values that a component counts. Its box is the range of the exponents, which has a coefficient for each combination of counts.
 func linkCost(link btn.Link, levels countspace.Levels) float64 {
 	boxSize := boxVolume(boxOf(link.Legs, levels))
 	switch t := link.T.(type) {
@@ -96,9 +97,10 @@ func denseCost(shape, legs []int, levels countspace.Levels) float64 {
 	return cost
 }
 
-// symmetricCost returns the multiply-adds of the count polynomial of a symmetric link with the given number of legs. The polynomial comes
-// from a product tree whose count variables are the levels of the link and those of the component. levels are the link's, and componentSize
-// is the number of coefficients of the component's box over the link.
+// symmetricCost returns the multiply-adds of the count polynomial of a symmetric link with the given number of legs. A link counts its legs
+// by their levels, a component of the network by levels of its own. The polynomial is a product over the legs, made pair by pair (a product
+// tree), with a variable for each level of the link and for each of the component. levels are the link's. componentSize is the number of
+// combinations of the component's counts of these legs.
 func symmetricCost(legs int, levels countspace.Levels, componentSize float64) float64 {
 	linkSize := 1.0
 	for _, s := range levels.Shape() {
@@ -122,7 +124,8 @@ func pairCost(size float64, levels countspace.Levels) float64 {
 	return size * size / 2
 }
 
-// boxOf returns the box of the counts of some legs: for each level but 0, one more than the number of legs that have a value at that level.
+// boxOf returns the box of the counts of some legs. The count of a level is the number of legs whose value is at that level. The box has
+// for each level but 0 the number of values of its count: one more than the number of legs that have a value at that level.
 func boxOf(legs []int, levels countspace.Levels) []float64 {
 	box := slices.Repeat([]float64{1}, levels.D-1)
 	for _, leg := range legs {
@@ -136,8 +139,9 @@ func boxOf(legs []int, levels countspace.Levels) []float64 {
 }
 
 // productCost returns the multiply-adds of counts.MultiplyPolys for polynomials in countVariables variables, and the box of their product.
-// boxes has the box of each polynomial. In several variables the largest is multiplied first, as counts.MultiplyPolys does. In one variable
-// the sequence does not change the cost: it is Σ_{i<j} degree_i·degree_j and lower terms.
+// A box is the range of the exponents: for each variable the largest exponent plus 1. boxes has the box of each polynomial. In several
+// variables the largest is multiplied first, as counts.MultiplyPolys does. In one variable the sequence does not change the cost: it is
+// Σ_{i<j} degree_i·degree_j and lower terms.
 func productCost(boxes [][]float64, countVariables int) (cost float64, product []float64) {
 	product = slices.Repeat([]float64{1}, countVariables)
 
@@ -157,8 +161,9 @@ func productCost(boxes [][]float64, countVariables int) (cost float64, product [
 	return cost, product
 }
 
-// filledEntries estimates the number of coefficients of a link's polynomial that are not 0. In one variable it counts the whole box. In
-// several variables it counts the constant, and a coefficient for each leg and level at which the leg can count.
+// filledEntries estimates the number of coefficients of a link's polynomial that are not 0. box has for each variable, one of the
+// component's levels, the largest exponent plus 1. In one variable it counts the whole box. In several variables it counts the constant,
+// and a coefficient for each leg and level at which the leg can count.
 func filledEntries(box []float64) float64 {
 	if len(box) < 2 {
 		return boxVolume(box)

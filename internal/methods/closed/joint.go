@@ -15,11 +15,12 @@ import (
 //
 //	M(x) = Σ_c S_c [z^c] Π_{v asked} w_v(x_v) p_{v,x_v}(z) · Π_{other links} p_j(z)
 //
-// for components of rank one and symmetric ones. S is contracted with the product over the other links once, so that a cell takes a few
+// for components of rank one and symmetric ones. A link is a tensor of the network and its legs. p_j is its polynomial, in which a monomial
+// z^c stands for counts c of legs by level. S is contracted with the product over the other links once, so that a cell takes a few
 // small products. The last variable changes fastest. Without counts, for components of rank one, all polynomials are constants and S is 1.
 func (j form) jointCounts() ([]scaled.Number, error) {
 	s, levels := j.symmetricPoly, j.levels
-	if levels.D == 1 {
+	if levels.D == 1 { // nothing is counted: a component of rank one
 		s = countspace.Constant(0, scaled.One)
 	}
 
@@ -52,7 +53,8 @@ func (j form) jointCounts() ([]scaled.Number, error) {
 	return c.cells, nil
 }
 
-// multiplyLinks returns the product of the count polynomials of all links but those that are left out. weights are by leg.
+// multiplyLinks returns the product of the count polynomials of all links but those that are left out. A count polynomial has a variable
+// for each level, a class of the values of a leg, and its exponents count legs at that level. weights are by leg.
 func (j form) multiplyLinks(isLeftOut map[int]bool, weights []tensor.LegWeights, levels countspace.Levels) (p countspace.Poly, err error) {
 	var polys []countspace.Poly
 	for k, link := range j.Net.Links {
@@ -79,8 +81,9 @@ type jointCells struct {
 	cells  []scaled.Number
 }
 
-// addCells appends to c.cells the cells in which the first k variables have given values, the last variable fastest. p is the product of
-// the polynomials of these values.
+// addCells appends to c.cells the cells in which the first k variables have given values, the last variable fastest. c.terms[k] has a
+// polynomial for each value of variable k, and p is the product of those of the given values. c.others stands for everything else, so that
+// a cell is the sum of the products of coefficients of c.others and p (Dot).
 func (c *jointCells) addCells(k int, p countspace.Poly) error {
 	if k == len(c.terms) {
 		c.cells = append(c.cells, countspace.Dot(c.others, p, c.Ops))

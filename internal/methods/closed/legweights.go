@@ -37,8 +37,9 @@ func weightsOfLeg(dim int, vector, rotation []float64, levelOf []uint8, levels i
 	return w
 }
 
-// legWeights returns the weights of every leg, as weightsOfLeg does, for the vectors r by leg; nil is all ones. Legs without vector and map
-// share their weights if they have the same dimension and levels.
+// legWeights returns the weights of every leg, as weightsOfLeg does, for the vectors r by leg; nil is all ones. A level is a class of the
+// values of a leg; the weights are by value and level. Legs without vector and map share their weights if they have the same dimension and
+// levels.
 func (j form) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWeights {
 	plain := plainLegs{levels: levels.D, weights: map[legKind]tensor.LegWeights{}}
 	weights := make([]tensor.LegWeights, len(j.Net.Dims))
@@ -77,7 +78,8 @@ type legKind struct {
 	firstOfList *uint8
 }
 
-// weightsOf returns the weights of a leg without vector and map.
+// weightsOf returns the weights of a leg without vector and map. Legs of one kind share them. p.last has the weights of the last call, so
+// that a sequence of legs of one kind takes one look-up.
 func (p *plainLegs) weightsOf(dim int, levelOf []uint8) tensor.LegWeights {
 	kind := legKind{dim: dim}
 	if levelOf != nil {
@@ -85,7 +87,7 @@ func (p *plainLegs) weightsOf(dim int, levelOf []uint8) tensor.LegWeights {
 	}
 	if p.last == nil || kind != p.lastKind {
 		if p.weights[kind] == nil {
-			p.weights[kind] = weightsOfLeg(dim, nil, nil, levelOf, p.levels)
+			p.weights[kind] = weightsOfLeg(dim, nil, nil, levelOf, p.levels) // nil: all ones, the identity
 		}
 		p.lastKind, p.last = kind, p.weights[kind]
 	}

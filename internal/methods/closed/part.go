@@ -57,8 +57,8 @@ func (*CP) Class() btn.Class { return btn.ClassCP }
 // About implements btn.Part.
 func (p *CP) About() btn.About { return btn.About{Shared: &p.Frame} }
 
-// Fits implements btn.Part: it returns an error unless the frame is valid for the network, and the CP tensor has the dimensions of its legs
-// and for each leg a vector of every term, or the identity.
+// Fits implements btn.Part: it returns an error unless the frame is valid for the network, and the CP tensor has the legs of the network
+// with their dimensions. For each leg the tensor has to have a vector of every term, or none at all, which stands for the identity.
 func (p *CP) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
 		return err
@@ -103,7 +103,8 @@ func (p *SymmetryRankOne) Class() btn.Class {
 func (p *SymmetryRankOne) About() btn.About { return btn.About{KeepsRange: true, Shared: &p.Frame} }
 
 // Fits implements btn.Part: it returns an error unless the frame, its levels and the vectors are valid for the network, and S is finite and
-// has the box of the levels.
+// has a coefficient for each combination of counts of the levels. A level is a class of the values of a leg; legs at level 0 are not
+// counted.
 func (p *SymmetryRankOne) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
 		return err

@@ -239,7 +239,8 @@ func (j form) addMarginals(
 	}
 
 	cp := j.Net.Links[k].T.(*tensor.CP)
-	terms := newTerms(cp, pickWeights(j.Net.Links[k].Legs, weights), h.Vars()+1, j.Ops)
+	levels := h.Vars() + 1 // level 0 and one for each variable of h
+	terms := newTerms(cp, pickWeights(j.Net.Links[k].Legs, weights), levels, j.Ops)
 	for x, w := range cp.Weights {
 		if w == 0 {
 			continue

@@ -14,9 +14,9 @@ import (
 )
 
 // contractSymmetric returns Σ_c S_c [z^c] Π_j p_j(z). Coefficient c of the count polynomial p_j is the sum of the entries of link j with
-// c_a legs at each level a, times the leg weights, which contain R and the learned maps. Lemma 3 is R = 1. It adds the marginals if they
-// are wanted. It multiplies the links' polynomials first and contracts the product with S last. The paper contracts S with one link after
-// the other, with the same bound of the work. Source: Hamid and Braun, Lemmas 3 and 4.
+// c_a legs at each level a, a class of the values of a leg, times the leg weights, which contain R and the learned maps. Lemma 3 is R = 1.
+// It adds the marginals if they are wanted. It multiplies the links' polynomials first and contracts the product with S last. The paper
+// contracts S with one link after the other, with the same bound of the work. Source: Hamid and Braun, Lemmas 3 and 4.
 func (j form) contractSymmetric() (scaled.Number, error) {
 	levels := j.levels
 	if err := j.checkMemory(levels); err != nil {
@@ -54,9 +54,10 @@ func (j form) contractSymmetric() (scaled.Number, error) {
 	return product.Sum(j.Ctx, j.Ops, visit)
 }
 
-// checkMemory returns an error if a count space takes more bytes than the memory. It counts four times the coefficients of the whole box of
-// the levels: one time for all factors, whose boxes together are no larger, and three for the product tree, in which two children and their
-// product live together and the last product has normalised copies.
+// checkMemory returns an error if a count space takes more bytes than the memory. It counts four times the coefficients of a polynomial
+// with a variable for each level and the whole range of counts, the box of the levels: one time for all factors, which together have no
+// more coefficients, and three times for their product. In the last multiplication two halves and their product are in memory together, and
+// the product has normalised copies.
 func (j form) checkMemory(levels countspace.Levels) error {
 	size, err := levels.Size()
 	if err != nil {

@@ -27,8 +27,8 @@ func newTerms(cp *tensor.CP, weights []tensor.LegWeights, levels int, ops *count
 //
 //	c_ℓ0 + Σ_{a≥1} c_ℓa z_a,   c_ℓa = ⟨A_ℓ[x,·], W_ℓ[·,a]⟩
 //
-// with a variable z_a for every level a but level 0, which counts nothing. A_ℓ are the vectors of the CP tensor, W_ℓ the weights of the leg
-// by level. The degree in each variable is at most the number of legs. With one level it is a constant.
+// with a variable z_a for every level a, a class of the values of a leg, but level 0, which counts nothing. A_ℓ are the vectors of the CP
+// tensor, W_ℓ the weights of the leg by level. The degree in each variable is at most the number of legs. With one level it is a constant.
 func (t terms) termPoly(x int) countspace.Poly {
 	if t.levels == 1 {
 		p := scaled.One

@@ -42,10 +42,10 @@ func (p *Prepared) eliminateSlice(
 // Best returns the most probable assignment of the slices o.From ≤ s < o.To, and the next ones if o.Best asks for more than one. It
 // returns nil if all terms of the slices are 0.
 //
-// Assignments are tied if their weights are equal up to the rounding of their factors' entries. Of tied assignments it returns the
-// smallest in the order of the variables. The terms whose logarithms are within slack, the rounding of a logarithm, of the largest are
-// compared; if there are more than maxTies of them, only maxTies, those that the path meets first. Unique says that nothing is tied with
-// the best, and that all terms within slack were compared.
+// Assignments are tied if their weights are equal up to the rounding of their factors' entries. Of tied assignments it returns the smallest
+// in the order of the variables. It compares the terms whose logarithms are below the largest by at most slack, the rounding of a
+// logarithm. If these are more than maxTies, it compares only the first maxTies that the path meets. Unique says that all of them were
+// compared, and that none is tied with the best.
 func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found, error) {
 	steps, err := p.steps(ctx, path)
 	if err != nil {
@@ -133,7 +133,7 @@ func (p *Prepared) slack(steps []buckets.Step, ln float64) float64 {
 // own if t.Exp is not nil.
 func largestExponent(t *sumproduct.Table) float64 {
 	if t.Exp == nil {
-		largest, _, _ := floats.Extent(t.Data)
+		largest, _, _ := floats.Extent(t.Data) // the largest exponent
 		return float64(largest)
 	}
 	largest := int64(math.MinInt64)

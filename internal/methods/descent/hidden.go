@@ -21,8 +21,8 @@ import (
 
 // sumOutHidden returns e with hidden indices summed out of the tables that have them. An index is hidden if it is neither a variable of the
 // network nor a counter, whose value follows from the variables: it stands for the number of a term of a CP or symmetric tensor. For the
-// most probable assignment all hidden indices are summed out. For other questions a hidden index is summed out only if a table that has it,
-// or that hidden indices connect with it, has an entry below 0. The result shares tables with e.
+// most probable assignment all hidden indices are summed out. For other questions a hidden index is summed out only if a table with an
+// entry below 0 has it, or if other hidden indices connect it with such a table. The result shares tables with e.
 func sumOutHidden(
 	ctx context.Context, e *sumproduct.Expression, ask btn.Ask, memory int64,
 ) (*sumproduct.Expression, error) {
@@ -37,11 +37,11 @@ func sumOutHidden(
 	return sumOutIndices(ctx, e, hidden, sumsAll, memory)
 }
 
-// SumOutSigned returns e with hidden indices summed out of the tables that have entries below 0, and of the tables that hidden indices
-// connect with these. An index is hidden if it is not among variables; variables may contain −1, which stands for no index. The sums
-// mostly have one sign. Example: a clause, which excludes one assignment of its variables, is the difference of two terms, but no entry of
-// it is below 0. SumOutSigned returns e itself if a sum is beyond the range of float64. Errors: over_budget if the tables of the sums do
-// not fit memory bytes; the context's.
+// SumOutSigned returns e without some hidden indices: it sums them out of the tables that have entries below 0, and out of the tables that
+// hidden indices connect with such tables. An index is hidden if it is not among variables; variables may contain −1, which stands for no
+// index. The sums mostly have one sign. Example: a clause, which excludes one assignment of its variables, is the difference of two terms,
+// but no entry of it is below 0. SumOutSigned returns e itself if a sum is beyond the range of float64. Errors: over_budget if the tables
+// of the sums do not fit memory bytes; the context's.
 func SumOutSigned(
 	ctx context.Context, e *sumproduct.Expression, variables []int, memory int64,
 ) (*sumproduct.Expression, error) {
@@ -113,8 +113,8 @@ func sumOutIndices(
 // group is a set of hidden indices that tables connect, and the numbers of these tables.
 type group struct{ indices, tables []int }
 
-// connectedGroups returns the connected components of the hidden indices, where a table connects those in its scope. Groups are in the
-// order of their smallest indices.
+// connectedGroups returns the connected components of the hidden indices, with their tables. A table connects all hidden indices in its
+// scope. Groups are in the order of their smallest indices.
 func connectedGroups(e *sumproduct.Expression, hidden []bool) []group {
 	tablesOf := make([][]int, len(e.Dims)) // by hidden index
 	for t := range e.Tables {
@@ -168,8 +168,9 @@ const (
 	minWideRatio = 0x1p-40
 )
 
-// sumOut sums the group's indices out of the product of its tables. The result is table times power, a power of two. Entries in which
-// digits cancel are computed once more, exactly. If products leave the range of float64, it computes with wide numbers.
+// sumOut sums the group's indices out of the product of its tables. A group is hidden indices that tables connect, and these tables. The
+// result is table times power, a power of two. Entries in which digits cancel are computed once more, exactly. If products leave the range
+// of float64, it computes with wide numbers.
 func (g group) sumOut(
 	ctx context.Context, e *sumproduct.Expression, memory int64,
 ) (table sumproduct.Table, power scaled.Number, err error) {
@@ -190,6 +191,7 @@ func (g group) sumOut(
 			return table, power, err
 		}
 	}
+	// cost.Bytes counts 8 bytes for an entry.
 	if wideBytes := wide.TableBytes * cost.Bytes / 8; wideBytes > float64(memory) || cost.Flops > policy.WideFlops {
 		return table, power, g.overBudget(e, scope, wideBytes, memory)
 	}
@@ -231,8 +233,8 @@ func (g group) sumInFloats(
 			return sums, power, ctx.Err()
 		}
 		sum := exactSum(sub, g.indices, valuesAt(sub.Dims, sums.Scope, k))
-		sum.SetMantExp(sum, int(-exp)) // sum · 2^−exp
-		sums.Data[k], _ = sum.Float64()
+		sum.SetMantExp(sum, int(-exp))  // sum · 2^−exp
+		sums.Data[k], _ = sum.Float64() // rounded once
 	}
 	return sums, power, nil
 }
@@ -308,9 +310,9 @@ func valuesAt(dims, scope []int, k int) []int {
 }
 
 // eliminationSteps returns the steps that sum the group's indices out of the tables of e, one by one, and the scope of the last table. A
-// step replaces the tables that have its index by the sum of their product over the index. The next index is always the one for which
-// this sum has the fewest entries. Steps refer to tables by number: 0 to len(e.Tables)−1 for those of e, len(e.Tables)+n for the result of
-// step n.
+// group is hidden indices that tables connect; the tables of e are the group's. A step replaces the tables that have its index by the sum
+// of their product over the index. The next index is always the one for which this sum has the fewest entries. Steps refer to tables by
+// number: 0 to len(e.Tables)−1 for those of e, len(e.Tables)+n for the result of step n.
 func (g group) eliminationSteps(e *sumproduct.Expression) (steps []buckets.Step, scope []int) {
 	var tables []numberedTable // that no step has replaced yet
 	for t := range e.Tables {
@@ -334,8 +336,8 @@ type numberedTable struct {
 	scope  []int
 }
 
-// smallestStep returns the step that sums one of the indices out of the tables that have it: the step whose sum has the fewest entries, the
-// first one of several. k is the place of its index among the indices.
+// smallestStep returns a step that sums one of the indices out of the tables that have it. Of all indices it takes the one for which the
+// sum has the fewest entries, the first one of several. k is the place of its index among the indices.
 func smallestStep(indices []int, tables []numberedTable, dims []int) (k int, step buckets.Step) {
 	leastSize := math.Inf(1)
 	for place, i := range indices {
@@ -428,7 +430,7 @@ func (s state) restrict(t *sumproduct.Table, hidden []int) (r rationalTable) {
 		if t.Exp != nil {
 			x.SetMantExp(x, int(t.Exp[entry]))
 		}
-		number, _ := x.Rat(nil)
+		number, _ := x.Rat(nil) // exact: a float is a rational number
 		r.data = append(r.data, number)
 	})
 	return r

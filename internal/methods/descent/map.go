@@ -20,13 +20,13 @@ import (
 // mapSearchFlops is the work that a search for a marginal MAP assignment may take, if the best one is out of reach: about a second, chosen.
 const mapSearchFlops = 1e9
 
-// planMap returns a path for a marginal MAP assignment, and its cost. The path goes along an order that sums before it maximises, if that
-// fits memory and flops. If not, the path is relaxed: it takes sums and maxima in any order. Its total is then only a bound of the largest
-// weight, since Σ_y max_x ≥ max_x Σ_y, and a search for an assignment follows (mapSearchFlops). The path has no slices.
+// planMap returns a path for a marginal MAP assignment, and its cost. If an order that sums before it maximises fits memory and flops, the
+// path goes along that order. If not, the path is relaxed: it takes sums and maxima in any order. Its total is then only a bound of the
+// largest weight, since Σ_y max_x ≥ max_x Σ_y, and a search for an assignment follows (mapSearchFlops). The path has no slices.
 func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cost, error) {
 	// Sums before maxima.
 	h := p.Hypergraph()
-	widthLimit := 1 + math.Log2(float64(o.Memory)/8) // log2 of twice the number of entries, of 8 bytes, that fit the memory
+	widthLimit := 1 + math.Log2(float64(o.Memory)/8) // log2 of twice the number of entries, of 8 bytes, that fit the memory; chosen
 	order, isWithin, err := contractionorder.MinFillLast(ctx, h, p.maximal, widthLimit, policy.MostFill)
 	if err != nil {
 		return nil, query.Cost{}, err
@@ -146,8 +146,9 @@ func (p *Prepared) starts(ctx context.Context, r *buckets.Run, memory int64, thr
 }
 
 // climb searches for an assignment of large weight if the path of run r is relaxed. It begins with the best one of starts, and changes one
-// value at a time, as long as that makes ln of the weight larger by more than slack and mapSearchFlops lasts. Every weight is computed
-// exactly. bound is ln of the total of r. The result is Relaxed if bound is above its weight by more than slack: there may be a better one.
+// value at a time. It goes on as long as a change makes ln of the weight larger by more than slack, and as mapSearchFlops lasts. Every
+// weight is computed exactly. bound is ln of the total of r. The result is Relaxed if bound is above its weight by more than slack: there
+// may be a better one.
 func (p *Prepared) climb(
 	ctx context.Context, r *buckets.Run, bound, slack float64, o Options,
 ) (*btn.Found, error) {

@@ -52,10 +52,10 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*Path, query.Cost, 
 // Chosen: the cost at which contractionorder.Search takes its first tree.
 const cheapFlops = 1e7
 
-// findPath returns a path along which tables of shape h can be eliminated within o.Memory, and its cost. maximal states by index whether
-// it is maximised or summed. It takes the min-fill order if that is cheap (cheapFlops). Else it takes the path of least work that fits,
-// among that order and contraction trees that are searched with less and less memory, each also with slices. The error is over budget if
-// none fits.
+// findPath returns a path along which tables of shape h can be eliminated within o.Memory, and its cost. maximal states by index whether it
+// is maximised or summed. It takes the min-fill order if that is cheap (cheapFlops). Else it tries that order and several contraction
+// trees, searched with less and less memory, and each of them also with slices. It takes the path of least work that fits. The error is
+// over budget if none fits.
 func findPath(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, o PlanOptions,
 ) (*Path, query.Cost, error) {
@@ -105,8 +105,8 @@ type pathSearch struct {
 // fits reports whether a cost is within the memory.
 func (s *pathSearch) fits(cost query.Cost) bool { return cost.Bytes <= s.memory }
 
-// try takes a path if it is better than the best one so far: if only it fits the memory, or if it takes less work and is equal in that.
-// A path with the Count 0, which has too many slices, is not taken.
+// try takes a path if it is better than the best one so far. It is better if it fits the memory and the best one does not. If both fit or
+// neither does, the one with less work is better. A path with the Count 0, which has too many slices, is not taken.
 func (s *pathSearch) try(ctx context.Context, path *Path) error {
 	cost, err := pathCost(ctx, s.shape, s.maximal, path)
 	if err != nil || path.Count == 0 {
@@ -118,8 +118,9 @@ func (s *pathSearch) try(ctx context.Context, path *Path) error {
 	return nil
 }
 
-// tryTrees tries contraction trees, with slices if they do not fit. A search for a tree does not count that all tables of a path are kept.
-// So the budget of the search is halved until a path fits, down to a 64th of the memory (chosen).
+// tryTrees tries contraction trees as paths, the sequences in which tables are multiplied and summed. If one does not fit the memory, it is
+// tried with slices, too: some indices are then fixed at one value after the other. A search for a tree does not count that all tables of a
+// path are kept. So the memory that the search is given is halved until a path fits, down to a 64th of the memory (chosen).
 func (s *pathSearch) tryTrees(ctx context.Context, o PlanOptions) error {
 	if len(s.shape.Edges) < 2 { // there is nothing to merge
 		return nil
@@ -181,9 +182,9 @@ func pathCost(
 	return cost, nil
 }
 
-// sliceToFit returns the path with more sliced indices, so that its tables fit memory bytes. It slices the index by which the tables
-// shrink most, again and again. If no index makes them smaller, if there would be too many slices (sliceCount is 0), or if the path does
-// not fit h, the path that it returns has the Count 0.
+// sliceToFit returns the path with more sliced indices, so that its tables fit memory bytes. It slices the index by which the tables shrink
+// most, again and again. The path that it returns has the Count 0 if it fails: no index makes the tables smaller, there would be too many
+// slices (sliceCount is 0), or the path does not fit h.
 func sliceToFit(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, path *Path, memory float64,
 ) *Path {
@@ -215,8 +216,8 @@ func sliceToFit(
 	return &sliced
 }
 
-// mostSavingIndex returns the index that saves the most entries of the tables of steps if it is fixed, the first one of several. ok is
-// false if no index saves any: all tables have one entry.
+// mostSavingIndex returns the index that is best to fix: the tables that the steps make then have the fewest entries together. Of several
+// it returns the first one. ok is false if fixing an index saves no entries: all tables have one entry.
 func mostSavingIndex(dims []int, steps []buckets.Step) (index int, ok bool) {
 	saved := make([]float64, len(dims)) // entries, by index
 	for _, s := range steps {
@@ -324,8 +325,8 @@ func (p *Prepared) sliceAt(path *Path, number int64, values []int) *sumproduct.E
 	return &e
 }
 
-// fixIndices returns the tables of e with some indices fixed: those whose dimension in dims, which is 1, differs from that in e. Such an
-// index i has the value values[i], and is left out of the scopes.
+// fixIndices returns the tables of e with some indices fixed. An index i is fixed, to the value values[i], if its dimension is 1 in dims
+// but not in e. The new tables do not have it in their scopes.
 func fixIndices(e *sumproduct.Expression, dims, values []int) []sumproduct.Table {
 	isFixed := func(i int) bool { return dims[i] != e.Dims[i] }
 	tables := make([]sumproduct.Table, len(e.Tables))
@@ -349,7 +350,7 @@ func fixIndices(e *sumproduct.Expression, dims, values []int) []sumproduct.Table
 		}
 
 		fixed := sumproduct.Table{Scope: scope, Rounded: table.Rounded}
-		for _, offset := range sumproduct.Offsets([]int(nil), dims, scope, stride) {
+		for _, offset := range sumproduct.Offsets([]int(nil), dims, scope, stride) { // nil: a new list
 			fixed.Data = append(fixed.Data, table.Data[base+offset])
 			if table.Exp != nil {
 				fixed.Exp = append(fixed.Exp, table.Exp[base+offset])

@@ -36,9 +36,9 @@ type Prepared struct {
 // Prepare writes a network as tables whose entries are at least 0, for the question ask: the most probable assignment, draws, or a
 // marginal MAP assignment of the variables in set, which query.CheckSet has passed.
 //
-// Indices that are no variables are summed out within their factors, which become dense tables. For the most probable assignment that is
-// done to all of them but counters, whose value follows from the variables. For other questions it is done only to those of factors with
-// entries of both signs.
+// Indices that are no variables are summed out within their factors, which become dense tables. For the most probable assignment all such
+// indices are summed out, except counters, whose value follows from the variables. For other questions only those in factors with entries
+// of both signs are.
 //
 // Errors: from lower.Build; bad_input for a factor with an entry below 0, which is named; over_budget for a factor whose dense table does
 // not fit memory bytes (0: query.DefaultMemory).

@@ -39,14 +39,14 @@ func Propose(ctx context.Context, j *proposal.Job, ask btn.Ask, variables []int)
 			return nil, err
 		}
 
-		// Parts of about SliceTaskFlops each.
-		chunks := int64(max(1, min(cost.Flops/policy.SliceTaskFlops, float64(path.Count), policy.MostChunks)))
-		parts := make([]btn.Part, chunks)
-		for k := range chunks {
+		// Parts of about SliceTaskFlops each, which divide the path.Count slices among them.
+		partCount := int64(max(1, min(cost.Flops/policy.SliceTaskFlops, float64(path.Count), policy.MostChunks)))
+		parts := make([]btn.Part, partCount)
+		for k := range partCount {
 			parts[k] = &Descent{
 				Along: path,
-				From:  proposal.ChunkStart(path.Count, chunks, k),
-				To:    proposal.ChunkStart(path.Count, chunks, k+1),
+				From:  proposal.ChunkStart(path.Count, partCount, k),
+				To:    proposal.ChunkStart(path.Count, partCount, k+1),
 			}
 		}
 		return proposal.ExactPlan(cost, parts...), nil

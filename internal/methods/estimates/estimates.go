@@ -23,8 +23,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Propose proposes estimates: those of the method that the request names, otherwise those of several methods (proposeDivided). Under a
-// deadline the value of belief propagation comes first, with a bound by its messages. If the request excludes exact answers and one would
+// Propose proposes estimates. If the request names a method, they are of that method, otherwise of several methods (proposeDivided). Under
+// a deadline the value of belief propagation comes first, with a bound by its messages. If the request excludes exact answers and one would
 // be cheaper, there is a warning.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	propose := proposeDivided
@@ -166,7 +166,7 @@ func proposeDivided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 		return nil, err
 	}
 	contracted.Plan = plan
-	if cacheState != btn.CacheHit {
+	if cacheState != btn.CacheHit { // the plan is new, even if that of the contractions came from the cache
 		contracted.Cache = cacheState
 	}
 	return contracted, nil
@@ -194,13 +194,15 @@ type division struct {
 	plan       *btn.Plan       // the divided plan; nil until it is made
 }
 
-// rememberPlan returns the divided plan from the memo, or makes it, and returns the state of the cache for it.
+// rememberPlan returns the plan of contractions and draws from the memo, or makes it, and returns the state of the cache for it. A plan is
+// divided if it has draws, and undivided if it has contractions alone.
 //
-// If the contractions are along plans of the model without evidence, which serve all evidence, there are two plans under two keys. The
-// first plan is for all evidence, and stays undivided if the contractions resolve the model. If the first plan is divided, the result is
-// the second one, under a key with the shape under the evidence, on which a division depends.
+// A division depends on the network under the evidence, so a divided plan is kept under a key that has its shape. But if the contractions
+// are along a plan of the model without evidence, and resolve the model, the undivided plan serves all evidence. So such a plan is looked
+// for first, under a key without the evidence. If the plan under that key is divided, it says only that the contractions do not resolve the
+// model.
 func (d *division) rememberPlan(ctx context.Context) (*btn.Plan, string, error) {
-	// For all evidence.
+	// The undivided plan for all evidence.
 	servesAllEvidence := ladder.IsMasked(d.contracted)
 	if servesAllEvidence && !d.Evidence.IsEmpty() {
 		unmasked, err := truncated.SimplifyBase(ctx, d.Problem())
@@ -218,7 +220,7 @@ func (d *division) rememberPlan(ctx context.Context) (*btn.Plan, string, error) 
 		}
 	}
 
-	// For this evidence.
+	// The plan for this evidence.
 	boundsKey, err := bounding.Key(ctx, d.Job, d.ask.Marginals)
 	if err != nil {
 		return nil, "", err
@@ -244,8 +246,8 @@ func keyOf(p *btn.Plan) string {
 	return s
 }
 
-// makePlan makes the divided plan, or returns it if it was made before. isComplete is false if the time for planning ended first.
-// mayStayUndivided allows the plan of contractions without draws if that resolves the model.
+// makePlan makes the plan of contractions and draws, or returns it if it was made before (d.plan). isComplete is false if the time for
+// planning ended first. mayStayUndivided allows a plan of contractions alone if they resolve the model.
 func (d *division) makePlan(ctx context.Context, mayStayUndivided bool) (plan *btn.Plan, isComplete bool, err error) {
 	if d.plan != nil {
 		return d.plan, !d.isCutShort, nil
@@ -307,10 +309,10 @@ func (d *division) combine(draws sampled.Sampling, share float64) (*btn.Plan, er
 	s := d.Settings
 	contracted, spent := estimatesWithin(d.contracted.Estimates, (1-share)*s.Budget)
 	if spent > (1-leastShare)*s.Budget {
-		contracted, spent, share = nil, 0, 1
+		contracted, spent, share = nil, 0, 1 // draws alone
 	}
 	remaining := s
-	remaining.Budget = max(share*s.Budget, s.Budget-spent)
+	remaining.Budget = max(share*s.Budget, s.Budget-spent) // also what contractions leave of their share
 	components, err := sampled.PlanEstimates(d.chains, draws, remaining, d.ask.Marginals)
 	if err != nil {
 		return nil, err
@@ -374,9 +376,9 @@ var shares = []struct {
 	{func(findings) bool { return true }, 1.0 / 2, "nothing speaks clearly for either"},
 }
 
-// shareOfDraws returns the share of the budget for draws: that of the first rule in the table shares which applies to the findings of a
-// trial of contractions and of a pilot of draws. It adds the findings and the rule to the offers of ctx, the lines that tell people how
-// the plan was chosen.
+// shareOfDraws returns the share of the budget for draws. A trial of the contractions and a pilot of the draws have findings. The list
+// shares has rules, and the share is that of the first rule that applies to the findings. It adds the findings and the rule to the offers
+// of ctx, the lines that tell people how the plan was chosen.
 func shareOfDraws(ctx context.Context, trial ladder.Verdict, draws sampled.Sampling) float64 {
 	pilot := draws.About()
 	f := findings{
@@ -418,8 +420,8 @@ func estimateFlops(e *btn.Estimate) float64 {
 }
 
 // mergeByCost merges two sequences of estimates into one, in which the estimates of a keep their sequence, and so do those of b. The next
-// estimate is the first one left of a or of b: the one with which its own sequence takes fewer flops in total. So the cheap estimates of
-// the two sequences come first.
+// estimate is the first one left of a or of b. For each, the flops of its own sequence up to it are added; the one with the smaller sum is
+// next. So the cheap estimates of the two sequences come first.
 func mergeByCost(a, b []btn.Estimate) []btn.Estimate {
 	merged := make([]btn.Estimate, 0, len(a)+len(b))
 	var spentA, spentB float64

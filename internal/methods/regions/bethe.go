@@ -30,8 +30,8 @@ func hastyBethePlan(s query.Settings) *btn.Plan {
 }
 
 // BethePlan returns a plan whose only estimate is the value of belief propagation. It runs belief propagation until the context enough
-// ends, with every message at least once, and keeps its state in the problem, where the parts of the plan find it. It returns nil if belief
-// propagation has no value.
+// ends, but computes every message at least once. It keeps the state in the problem, where the parts of the plan find it. It returns nil if
+// belief propagation has no value.
 func BethePlan(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*btn.Assignment, error) {
 	var states []*bp.State
 	ground, err := makeGround(ctx, p, func(e *sumproduct.Expression) ([]*bp.State, error) {
@@ -66,8 +66,8 @@ func propagateOnce(ctx, enough context.Context, e *sumproduct.Expression, s quer
 }
 
 // InsertBethe inserts the value of belief propagation before the estimates of an assignment, so that a job has a value early. If the first
-// of them is cheap anyway, and for method auto the plan has bounds, it only calls ReportPhases. The plan stays as it is if belief
-// propagation has no value. A phase is a state in which belief propagation ends.
+// estimate with a value is cheap anyway, and for method auto the plan has bounds, it only calls ReportPhases. The plan stays as it is if
+// belief propagation has no value. A phase is a state in which belief propagation ends.
 func InsertBethe(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (*btn.Assignment, error) {
 	isSoon := flopsBeforeValue(assignment.Plan) <= soonShare*j.Settings.Budget
 	if isSoon && (!j.IsAuto() || hasBounds(assignment.Plan)) {
@@ -78,7 +78,7 @@ func InsertBethe(ctx context.Context, j *proposal.Job, assignment *btn.Assignmen
 	if err != nil {
 		return nil, err
 	}
-	if exact.IsDecided(e.Hypergraph()) {
+	if exact.IsDecided(e.Hypergraph()) { // nothing is left to sum
 		return assignment, nil
 	}
 	phases, err := propagateForShare(ctx, j, e)
@@ -86,7 +86,7 @@ func InsertBethe(ctx context.Context, j *proposal.Job, assignment *btn.Assignmen
 		return nil, err
 	}
 	report, first := phases.report(), phases.states[0]
-	isImpossible := first.Contradiction >= 0 && !first.Signed
+	isImpossible := first.Contradiction >= 0 && !first.Signed // messages exclude all values of an index: Z is 0 if no entry is below 0
 	if report.LogZ == nil || isImpossible {
 		return assignment, nil
 	}
@@ -94,7 +94,8 @@ func InsertBethe(ctx context.Context, j *proposal.Job, assignment *btn.Assignmen
 	return assignment, nil
 }
 
-// propagateForShare runs belief propagation from one start and from near maxima, for a share of the time for planning.
+// propagateForShare runs belief propagation from one start, and then from starts near maxima of the product of all tables (findPhases). If
+// a share of the time for planning is over (enough), the first run ends with the messages that it has.
 func propagateForShare(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*phaseSet, error) {
 	enough, cancel := proposal.PlanningContext(ctx, messageShare)
 	defer cancel()

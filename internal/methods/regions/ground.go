@@ -59,7 +59,7 @@ func makeGround(
 		isImpossible := state.Contradiction >= 0 && !state.Signed // messages contradict each other: Z is 0
 		if !isImpossible {
 			g.State = state
-			g.LnBethe, _ = state.Z()
+			g.LnBethe, _ = state.Z() // ln |Z|, without its sign
 			if math.IsInf(g.LnBethe, 0) {
 				return nil, fault.New(fault.Unsupported, "regions: messages of both signs cancel, and belief propagation has no value")
 			}
@@ -72,8 +72,8 @@ func makeGround(
 }
 
 // expressionOf returns the network as an expression for belief propagation. Messages of entries below 0 would cancel. So if the expression
-// has such entries, it returns another one, written with chains of states (lower.BuildUnsigned), provided that the other one has no entries
-// below 0 and fits float64. Errors and cost: those of lower.BuildUnsigned.
+// has such entries, it writes the network in another form, with chains of states (lower.BuildUnsigned). It returns the new form if that has
+// no entries below 0 and fits float64. Otherwise it returns the first form. Errors and cost: those of lower.BuildUnsigned.
 func expressionOf(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
 	star, err := lower.Build(ctx, net)
 	if err != nil || !star.Signed() {
@@ -106,8 +106,8 @@ func propagate(ctx context.Context, p *problem.Problem, e *sumproduct.Expression
 // The error is bad_input if there are several phases and one is no fixed point, since the messages are for another expression then. A phase
 // is a state in which belief propagation ends.
 func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, err error) {
-	phaseSize := bp.MessageEntries(e) // number of message entries of one phase
-	if phaseSize == 0 || len(messages)%phaseSize != 0 {
+	phaseSize := bp.MessageEntries(e)                   // number of message entries of one phase
+	if phaseSize == 0 || len(messages)%phaseSize != 0 { // no whole phases: bp.Restore gets all messages and decides
 		phaseSize = len(messages)
 	}
 	for first := 0; first == 0 || first < len(messages); first += phaseSize { // at least one phase, even without messages
@@ -174,8 +174,8 @@ func (g *Ground) Family(ctx context.Context, o region.Options) (*region.Family, 
 }
 
 // Prepare returns the regions of a family, ready to be contracted on this ground: the network of a problem with the messages of belief
-// propagation. The tables in the gauge of the messages do not depend on the family. The first call computes them, and puts a ground that
-// has them into the problem, for later calls.
+// propagation. The tables in the gauge of the messages, scaled so that the value of belief propagation is 1, do not depend on the family.
+// The first call computes these tables. It then puts a copy of the ground that has the tables into the problem, for later calls.
 func (g *Ground) Prepare(ctx context.Context, f *region.Family) (*region.Prepared, error) {
 	if g.prepared != nil {
 		return g.prepared.WithFamily(f), nil
@@ -186,7 +186,7 @@ func (g *Ground) Prepare(ctx context.Context, f *region.Family) (*region.Prepare
 	}
 
 	preparedGround := *g
-	preparedGround.prepared = prepared.WithFamily(nil)
+	preparedGround.prepared = prepared.WithFamily(nil)       // only the tables: later calls have families of their own
 	problem.SetForm(g.problem, slot{}, nil, &preparedGround) // the problem keeps one ground; nil: there are no variants of it
 	return prepared, nil
 }

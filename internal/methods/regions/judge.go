@@ -60,7 +60,7 @@ func NewJudge(s *judge.Sequence) judge.Judge {
 // to exp(ln Z_BP + Σ_r α_r ln(Z_r/Z_BP)). LogZLinear is set to the logarithm of Z_BP (1 + Σ_r α_r (Z_r/Z_BP − 1)) if that is above 0. The
 // error is errContradiction if tables forbid values and a region allows none.
 func (j *regionsJudge) Add(e *judge.Estimate) error {
-	e.Truncated = true
+	e.Truncated = true // Z is not exact
 	lnBethe, lnSum := 0.0, 0.0
 	linearFactor := scaled.One // 1 + Σ_r α_r (Z_r/Z_BP − 1)
 	isPossible := false
@@ -79,7 +79,7 @@ func (j *regionsJudge) Add(e *judge.Estimate) error {
 		e.Regions += v.Region.Regions
 		e.PeakBytes = max(e.PeakBytes, 8*math.Exp2(v.Region.Widest)) // of the largest table
 	}
-	if !isPossible {
+	if !isPossible { // Z stays 0
 		return nil
 	}
 
@@ -93,13 +93,16 @@ func (j *regionsJudge) Add(e *judge.Estimate) error {
 	return nil
 }
 
-// MakeStatement implements judge.Judge. The best estimate is one of the largest size. Its uncertainty is the largest of
+// MakeStatement implements judge.Judge. A track is the estimates by regions of one kind, by increasing size. The best estimate is one of
+// the largest size. Its uncertainty is the largest of
 //
-//   - the change that its track is expected to make next (expectedChange), and twice its distance (judge.PlanDistanceFactor) from regions
-//     of another kind, ten times (judge.FirstLevelFactor) if there is only one size;
+//   - the change that its track is expected to make next (expectedChange);
+//   - twice the distance of ln Z from that of regions of another kind (judge.PlanDistanceFactor), or ten times if there is only one size
+//     (judge.FirstLevelFactor);
 //   - all of the correction to belief propagation if there is one size of one kind;
-//   - what other fixed points of belief propagation may add (otherFixedPoints), the distance from its value if it did not converge
-//     (distanceIfMoving), and a share of the correction if changes fall slowly (shareOfCorrection).
+//   - what other fixed points of belief propagation may add (otherFixedPoints);
+//   - the distance from the value of belief propagation if that did not converge (distanceIfMoving);
+//   - a share of the correction if changes fall slowly (shareOfCorrection).
 //
 // It is not known if tables have entries of both signs, or if regions of constraints do not change with their size (isPlateau).
 func (j *regionsJudge) MakeStatement() judge.Statement {
@@ -122,7 +125,7 @@ func (j *regionsJudge) MakeStatement() judge.Statement {
 	uncertainty = max(uncertainty, judge.PlanDistanceFactor*distance)
 	isCorrection := best.Plan.Level >= 0 && j.Propagation != nil && j.Propagation.LogZ != nil // of a value of belief propagation
 	switch {
-	case hasMoved:
+	case hasMoved: // the change from size to size is enough
 	case distance > 0:
 		uncertainty = max(uncertainty, judge.FirstLevelFactor*distance)
 	case isCorrection:
@@ -130,7 +133,7 @@ func (j *regionsJudge) MakeStatement() judge.Statement {
 		if uncertainty <= judge.LeastError(*best.LogZ) { // no correction at all shows nothing
 			return statement
 		}
-		if j.IsHard {
+		if j.IsHard { // tables forbid values
 			uncertainty *= judge.ForbiddenFactor
 		}
 	default: // there is nothing to compare with
@@ -197,15 +200,16 @@ func nextChange(last, previous float64) float64 {
 }
 
 // otherFixedPoints returns what other fixed points of belief propagation may add to ln Z if regions correct the first one. For k fixed
-// points it is ln Σ_i exp(ln Z_i − ln Z_1), but at least ln k, since there may be further fixed points between them. If all their values
-// are added up already, since none overlap, another one may be as large as the smallest of them. It returns 0 for one fixed point. p.Phases
-// has the logarithms ln Z_i of the fixed points, and p.Together the logarithm of the sum of those that do not overlap.
+// points it is ln Σ_i exp(ln Z_i − ln Z_1), but at least ln k, since there may be further fixed points between them. If the fixed points do
+// not overlap, their sum is the value already. Then only a fixed point that was not found is missing, and it may be as large as the
+// smallest of them. It returns 0 for one fixed point. p.Phases has the logarithms ln Z_i of the fixed points, and p.Together the logarithm
+// of the sum of those that do not overlap.
 func otherFixedPoints(p *query.Propagation) float64 {
 	if p == nil || len(p.Phases) < 2 {
 		return 0
 	}
 	if p.Apart && p.Together != nil {
-		return math.Log1p(math.Exp(slices.Min(p.Phases) - *p.Together))
+		return math.Log1p(math.Exp(slices.Min(p.Phases) - *p.Together)) // ln of (sum + smallest)/sum
 	}
 
 	sum := 0.0
@@ -245,6 +249,7 @@ func (j *regionsJudge) decay(best *judge.Estimate) (ratio float64, ok bool) {
 		values = append(values, *j.Propagation.LogZ)
 	}
 	for _, e := range j.Estimates {
+		// Estimates of rule LogLinear are by regions, and Level is their size; at −1 they are belief propagation alone.
 		if e.LogZ != nil && e.Plan.Rule == btn.LogLinear && e.Plan.Level >= 0 && e.Kind == best.Kind {
 			values = append(values, *e.LogZ)
 		}
@@ -286,7 +291,7 @@ func (j *regionsJudge) compareWithFewDraws(own, few *judge.Statement) {
 	}
 
 	// The interval from low to high. Markov's inequality for the mean is a lower bound, too; it fails with probability BoundsDelta.
-	lower, upper, _ := j.Bounds.Tightest()
+	lower, upper, _ := j.Bounds.Tightest() // without the probability that they hold
 	value, mean := *own.Best.LogZ, *few.Best.LogZ
 	low, high := max(lower.Ln, mean+math.Log(judge.BoundsDelta)), min(upper.Ln, mean+*few.Uncertainty)
 	distance := max(value-low, high-value) // of the farther end
@@ -353,7 +358,7 @@ func (j *regionsJudge) Warnings(best *judge.Estimate, uncertainty *float64) (lis
 	if best == nil {
 		return list
 	}
-	isByRegions := best.Plan.Rule == btn.LogLinear
+	isByRegions := best.Plan.Rule == btn.LogLinear // the rule of all estimates by regions
 	if isByRegions && uncertainty != nil && *uncertainty > j.Accuracy {
 		if decay, ok := j.decay(best); ok && decay >= slowDecay {
 			list = append(list, fmt.Sprintf("regions do not converge with their size: their last change is %.2g times the one before, "+

@@ -19,6 +19,7 @@ const messageShare = 1.0 / 2
 // propagateAll runs belief propagation on the expression of a query: from all starts of bp.Propagate, and from starts near maxima of the
 // product of all tables (findPhases). It returns the states in which the runs end, the phases.
 func propagateAll(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*phaseSet, error) {
+	// If the context enough ends, a share of the time for planning, runs end with the messages that they have.
 	enough, cancel := proposal.PlanningContext(ctx, messageShare)
 	defer cancel()
 	states, err := bp.Propagate(ctx, e, bp.PropagateOptions{

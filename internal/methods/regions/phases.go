@@ -39,8 +39,8 @@ const (
 
 // findPhases returns the given states of belief propagation together with the phases, the states in which belief propagation ends if it
 // starts near maxima of the product of all tables. That takes at most orderedShare of the budget and orderedTime of the time for planning.
-// If the network is too large, or the first of the given states has messages of both signs or that contradict each other, it returns only
-// the given ones.
+// It returns only the given states if the network is too large, or if the messages of the first state have both signs or contradict each
+// other.
 func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*phaseSet, error) {
 	set := &phaseSet{states: states}
 	budget := orderedShare * j.Settings.WithDefaults().Budget
@@ -72,8 +72,8 @@ func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, 
 }
 
 // startsNear returns starts of belief propagation, the conditional distributions at maxima: first near the first maximum of each kind of
-// equal maxima, then near the others of one kind after the other, up to limit starts. otherStarts is, by kind, the number of starts near
-// its other maxima.
+// equal maxima, then near the other maxima of the first kind, of the second and so on, up to limit starts. otherStarts is, by kind, the
+// number of starts near its other maxima.
 func startsNear(kinds []modes.Phase, limit int) (starts [][][]float64, otherStarts []int) {
 	for _, kind := range kinds {
 		starts = append(starts, kind.Conditionals)
@@ -88,8 +88,9 @@ func startsNear(kinds []modes.Phase, limit int) (starts [][][]float64, otherStar
 	return starts, otherStarts
 }
 
-// noteReached sets kinds to the kinds of maxima, with what belief propagation reached from them. reached has the state that each start of
-// startsNear led to, in their sequence; nil if it led to none.
+// noteReached sets p.kinds to the kinds of equal maxima, with what belief propagation reached from them. reached has the state that each
+// start of startsNear led to, or nil: first for the start near the first maximum of each kind, then for otherStarts[k] starts near other
+// maxima of kind k, one kind after the other.
 func (p *phaseSet) noteReached(phases []modes.Phase, reached []*bp.State, otherStarts []int) {
 	reachedByOthers := reached[len(phases):]
 	for k, phase := range phases {
@@ -121,8 +122,9 @@ const phaseOverlap = 0.1
 // is a state in which belief propagation ends.
 //
 // Equal maxima of the product of all tables have phases of the same value, by symmetry. Belief propagation need not reach all of them. So a
-// phase that was reached from one of several equal maxima counts once more for each other maximum that the phase does not contain
-// (otherImages), except for those from which a phase was reached (othersReached), which is in the sum itself.
+// phase that was reached from one of several equal maxima also stands for the phases of the other maxima. It counts once more for each
+// other maximum that it does not contain (otherImages). Maxima from which belief propagation reached a phase (othersReached) are
+// subtracted, since these phases are in the sum themselves.
 func (p *phaseSet) sumOfPhases() (ln float64, count int) {
 	phases := bp.Phases(p.states, phaseOverlap)
 	if len(phases) == 0 {
@@ -171,9 +173,9 @@ func (k *maximumKind) otherImages() (count int) {
 // Chosen.
 const mostMessages = (4<<20 - 4096) / 9
 
-// messages returns the messages of the phases that hardly overlap, one phase after the other. It returns only the messages of the state to
-// use first if there is one phase, if that state is not the first of them, or if the messages would be more than mostMessages. A phase is a
-// state in which belief propagation ends.
+// messages returns the messages of the phases that hardly overlap, one phase after the other. A phase is a state in which belief
+// propagation ends, and states[0] is the one to use first. The result is the messages of states[0] alone if fewer than two phases hardly
+// overlap, if states[0] is not the first of them, or if the messages would be more than mostMessages.
 func (p *phaseSet) messages() []float64 {
 	messages := p.states[0].Messages()
 	phases := bp.Phases(p.states, phaseOverlap)

@@ -57,6 +57,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 	assignment := proposal.NewApproximateAssignment(plan, cacheState, e)
 	assignment.Propagation, assignment.Messages = phases.report(), phases.messages()
+	// Evidence that excludes values of indices leaves another network, and these regions are planned for it.
 	if isRestricted, err := j.Restricts(ctx, h); err != nil {
 		return nil, err
 	} else if isRestricted {
@@ -107,8 +108,8 @@ func isForest(h contractionorder.Hypergraph) bool {
 	return true
 }
 
-// report returns how belief propagation ended: how the first state has converged, its value, and the values of all fixed points, one by one
-// and together. A phase is a state in which belief propagation ends.
+// report returns how belief propagation ended: how the first state has converged, its value, the values of all fixed points, and ln of a
+// sum of them (sumOfPhases). A phase is a state in which belief propagation ends.
 func (set *phaseSet) report() *query.Propagation {
 	first := set.states[0]
 	p := &query.Propagation{
@@ -146,8 +147,8 @@ const leastRegionMoves = 1 << 26
 
 // buildPlan returns a plan with estimates by regions of growing size, within the budget: windows if the graph is a lattice, balls
 // otherwise. Under a deadline the first estimate is the value of belief propagation, which is there at once. isComplete is false if the
-// time for planning ended first. Planning takes at most the share of the budget for searches. Planning one size takes at most half of the
-// moves that remain; moves count elementary operations.
+// time for planning ended first. Planning takes at most the moves that the budget has for searches (proposal.MoveLimit). Planning one size
+// takes at most half of the moves that remain; moves count elementary operations.
 func buildPlan(
 	ctx context.Context, h contractionorder.Hypergraph, s query.Settings, marginals bool,
 ) (plan *btn.Plan, isComplete bool, err error) {
@@ -202,9 +203,9 @@ const (
 )
 
 // addSizes adds an estimate for each size of regions of a kind, until the budget ends, or a larger size has the same regions. If a size has
-// no regions, it goes on with the next one, and returns the error of the last such size: unsupported for windows if the graph is no
-// lattice, over_budget for regions that are too wide or take too many moves to plan. Other errors end the planning. A move is an elementary
-// operation of planning.
+// no regions, it goes on with the next size. It returns the error of the last size without regions: unsupported for windows if the graph is
+// no lattice, over_budget for regions that are too wide or take too many moves to plan. Other errors end the planning. A move is an
+// elementary operation of planning.
 func (g *planner) addSizes(ctx context.Context, kind string, sizes []int) (lastErr error) {
 	var previous *region.Family // of the last estimate; nil: none
 	for k, size := range sizes {
@@ -253,7 +254,8 @@ func (g *planner) planFamily(ctx context.Context, kind string, size int, isFirst
 }
 
 // addFamily adds an estimate by a family of regions to the plan, and takes its price from the remaining budget. It reports whether the
-// family fits the budget. The first estimate by regions always does.
+// family fits the budget. The first estimate by regions always does. Budgets are in flops of large contractions, of which a flop of regions
+// takes the time of policy.RegionRate.
 func (g *planner) addFamily(family *region.Family) bool {
 	n := len(g.plan.Estimates)
 	isFirst := n <= g.betheCount                                                 // the estimates before are no regions

@@ -56,7 +56,7 @@ func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Wan
 		return btn.Value{}, err
 	}
 	sums := &btn.RegionPart{
-		LnBethe:   g.LnBethe + g.lnOtherPhases(f),
+		LnBethe:   g.LnBethe + g.lnOtherPhases(f), // with ln of what other phases multiply the value by
 		Widest:    float64(f.Widest),
 		Converged: g.State.Converged,
 	}
@@ -98,8 +98,8 @@ func (j run) contractBlocks(p *region.Prepared, from, to int) ([]*region.Part, e
 	return blocks, err
 }
 
-// betheValue returns the value and the beliefs of belief propagation. If there are several phases, it is the sum of their values, and the
-// mixture of their beliefs.
+// betheValue returns the value and the beliefs of belief propagation. If it ends in several states, called phases, the value is the sum of
+// their values, and the beliefs are the mixture of their beliefs.
 func (j run) betheValue(g *Ground) btn.Value {
 	lnPhases := g.lnOtherPhases(nil) // ln of what other phases multiply the value by; nil: without regions
 	lnBethe := g.LnBethe + lnPhases
@@ -123,14 +123,14 @@ func (j run) betheValue(g *Ground) btn.Value {
 }
 
 // regionMarginals contracts all regions of a family, with a backward pass for marginals, and returns their value. The beliefs of other
-// phases are mixed into the marginals.
+// phases, states in which belief propagation ends, are mixed into the marginals.
 func (j run) regionMarginals(g *Ground, f *region.Family) (btn.Value, error) {
 	est, err := region.Run(j.Ctx, g.Expression, g.State, f, j.Threads)
 	if err != nil {
 		return btn.Value{}, err
 	}
 
-	lnPhases := g.lnOtherPhases(f) // ln of what other phases, states in which belief propagation ends, multiply the value by
+	lnPhases := g.lnOtherPhases(f) // ln of what other phases multiply the value by
 	lnBethe := est.LnZBP + lnPhases
 	z := scaled.FromLog(est.LnZ + lnPhases) // the log-linear estimate, by which marginals are scaled; v.Z is without the regions
 	v := btn.Value{

@@ -61,8 +61,8 @@ func (s *AnnealedMixture) Draw(ctx context.Context, p *problem.Problem, from, to
 }
 
 // pilotMixtureChains returns chains that also begin at the components of a learned mixture, with the kind of steps of base. A pilot chooses
-// their number of rungs and measures their spread. The result is nil if the pilot would take more than pilotShare of the budget, or the
-// chains would exceed the memory.
+// their number of rungs (steps) and measures their spread. The result is nil if the pilot would take more than pilotShare of the budget, or
+// the chains would exceed the memory.
 func pilotMixtureChains(
 	ctx context.Context, c *Chains, base *Annealing, learned *mixture.Mixture, s query.Settings,
 ) (*AnnealedMixture, error) {
@@ -70,7 +70,7 @@ func pilotMixtureChains(
 	result := &AnnealedMixture{Annealing: *base, Learned: learned}
 	result.Kind, result.Shape = ByAnnealedMixture, c.Prepared.Shape()
 	chains := result.chains()
-	chains.Seed, chains.Rungs = ^s.Seed, pilotRungs
+	chains.Seed, chains.Rungs = ^s.Seed, pilotRungs // not the seed of components
 
 	// Halve the rungs until the pilot's chains fit its share of the budget.
 	path := chains.Path()

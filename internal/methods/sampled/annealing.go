@@ -45,8 +45,8 @@ type Annealing struct {
 // MaxKnots bounds the knots of a ladder.
 const MaxKnots = 64
 
-// Fits implements Sampling. It checks the rungs, the steps and the knots, and that the chains for states (s.Of, if it is above 0) are no
-// fewer than end, the number of the last component plus one.
+// Fits implements Sampling. It checks the rungs, the steps and the knots. If the question asks for states, s.Of is the number of all
+// components of the plan, and end, the number of the part's last component plus one, must not exceed it. Otherwise s.Of is 0.
 func (s *Annealing) Fits(_ *btn.Network, end int64) error {
 	switch {
 	case s.Rungs < 1 || s.Rungs > 1<<30:
@@ -96,8 +96,8 @@ func (s *Annealing) Path() annealing.Path {
 	return path
 }
 
-// flops returns the flops of a component, which is a chain from each start, and those of the preparation before the first component of a
-// part: the searches for forests and for modes.
+// flops returns the flops of a component, which has a chain from each start. setupFlops are those of the preparation before the first
+// component of a part: the searches for forests and for modes.
 func (s *Annealing) flops(m *annealing.Model) (componentFlops, setupFlops float64) {
 	if s.Forests {
 		setupFlops = m.ForestFlops()
@@ -128,7 +128,7 @@ func (s *Annealing) Draw(ctx context.Context, p *problem.Problem, from, to int64
 	if shape := chains.Prepared.Shape(); shape != s.Shape {
 		return btn.Value{}, fault.New(fault.Internal, "the components are drawn for a network of another shape")
 	}
-	const otherBytes = 0
+	const otherBytes = 0 // of memory next to the chains
 	weights, value, err := s.runChains(ctx, p, chains.Model, from, to, want.Marginals, otherBytes)
 	if err != nil || !want.Marginals || math.IsInf(weights.Top, -1) {
 		return value, err
@@ -179,8 +179,8 @@ type (
 const unsignedBytes = 1 << 24
 
 // PrepareChains returns the simplified network of a problem and the model that chains walk over. If the network has entries below 0, it
-// first sums out indices so that terms of both signs are added up. If that takes too much memory, the error is that of annealing.New, which
-// refuses entries below 0. Other errors: those of truncated.Simplify and of annealing.New.
+// first sums out indices so that terms of both signs are added up. If that takes too much memory, annealing.New gets the network as it is,
+// and its error says that entries are below 0. Other errors: those of truncated.Simplify and of annealing.New.
 func PrepareChains(ctx context.Context, p *problem.Problem, marginals bool) (*Chains, error) {
 	// The problem keeps the result in the slot for later calls; nil: there are no variants of it.
 	return problem.Form(ctx, p, chainsSlot{marginals}, nil, func() (*Chains, error) {
@@ -210,7 +210,7 @@ func PrepareChains(ctx context.Context, p *problem.Problem, marginals bool) (*Ch
 // (package descent). Their indices are all that a state needs: none is summed out. Errors: those of descent.PreparedOf and of
 // annealing.New.
 func PrepareStateChains(ctx context.Context, p *problem.Problem) (*descent.Prepared, *annealing.Model, error) {
-	terms, err := descent.PreparedOf(ctx, p, btn.AskSamples, nil)
+	terms, err := descent.PreparedOf(ctx, p, btn.AskSamples, nil) // nil: only a marginal MAP assignment has a set of variables
 	if err != nil {
 		return nil, nil, err
 	}

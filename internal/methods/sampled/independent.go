@@ -197,8 +197,9 @@ func chooseIndependent(
 	return c.best, err
 }
 
-// tryKind makes some draws of kind s from its distribution and sets the spread of its weights. If the mean of its weights would vary less
-// than that of the best kind so far, with draws for the whole budget, s becomes the best kind and isBetter is true.
+// tryKind makes some draws of kind s from its distribution and sets the spread of its weights. It predicts how much the mean weight would
+// vary if draws of kind s took the whole budget. If that is less than for the best kind so far, s becomes the best kind and isBetter is
+// true.
 func (c *trial) tryKind(ctx context.Context, s independent, distribution *importance.Proposal) (isBetter bool, err error) {
 	// The seed differs from that of components, so that the choice does not depend on them.
 	d := s.common()
@@ -227,9 +228,9 @@ func (c *trial) tryKind(ctx context.Context, s independent, distribution *import
 	return isBetter, nil
 }
 
-// relativeVariance returns the variance of weights over the square of their mean. ln are their logarithms. The result is at least
-// e^v − 1, the ratio for a log-normal distribution whose logarithms vary by v: the mean square of the distances above the median. That
-// accounts for large weights that were not seen.
+// relativeVariance returns the variance of weights over the square of their mean. ln are their logarithms. To account for large weights
+// that were not seen, the result is at least e^v − 1: the ratio for a log-normal distribution whose logarithms have the variance v. v is
+// the mean square of the distances of ln from the median, over the half of ln that is above it.
 func relativeVariance(ln []float64) float64 {
 	mean := sampling.MeanOf(ln)
 	if math.IsInf(mean.Ln, -1) { // all weights are 0: a very large variance, the largest that is returned for logarithms

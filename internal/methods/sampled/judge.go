@@ -50,8 +50,8 @@ func NewJudge(s *judge.Sequence) judge.Judge {
 func (*sampleJudge) AcceptsMissingParts() bool { return true }
 
 // Add implements judge.Judge. It adds the weights of e's components to those of the estimates before it, and sets the Z of e to the mean
-// weight (1/N) Σ_i w_i of all N components so far, with its standard error and bounds. The bounds of all estimates hold together with
-// probability 1 − Delta, since those of the k-th estimate fail with probability Delta/2^k.
+// weight (1/N) Σ_i w_i of all N components so far, with its standard error and bounds. The bounds of the k-th estimate fail with a
+// probability of at most j.FailureProbability/2^k, so those of all estimates together with at most j.FailureProbability.
 func (j *sampleJudge) Add(e *judge.Estimate) error {
 	m := mean{estimate: e}
 	j.means = append(j.means, m) // an incomplete one, if an error ends Add early
@@ -59,7 +59,9 @@ func (j *sampleJudge) Add(e *judge.Estimate) error {
 		return err
 	}
 
-	// The standard error allows for states that were not drawn.
+	// The standard error of ln Z is at least what states that were not drawn may add. There are two cases. Among n equal weights
+	// one with a share of 3/n may be missing (absentShare). And a share sample.Missed of all draws may weigh 0 without having been seen:
+	// then the relative variance of a weight is about Missed.
 	m.Mean, m.marginalParts = sampling.MeanOf(j.lnWeights), j.marginalParts
 	sample, n := e.Plan.Parts[0].About().Sample, float64(len(j.lnWeights))
 	m.StandardError = max(m.StandardError, absentShare/n, math.Sqrt(sample.Missed/n))
@@ -68,7 +70,7 @@ func (j *sampleJudge) Add(e *judge.Estimate) error {
 		return errors.New("all components weigh 0, and an estimate cannot show that Z is 0")
 	}
 
-	e.Truncated = true
+	e.Truncated = true // Z is not exact
 	e.Z = scaled.FromLog(m.Ln)
 	e.StandardError, e.EffectiveSamples, e.TailIndex = judge.Finite(m.StandardError), judge.Finite(m.Effective), judge.Finite(m.Tail)
 	delta := j.FailureProbability * math.Exp2(-float64(len(j.means)))
@@ -84,7 +86,7 @@ func (j *sampleJudge) collectWeights(e *judge.Estimate) error {
 			return fmt.Errorf("component %d does not say what was drawn", i)
 		}
 		j.lnWeights = append(j.lnWeights, v.Weights.Ln...)
-		if v.Weights.LnMost == nil {
+		if v.Weights.LnMost == nil { // no bound of the possible weights is known
 			j.lnLargest = math.Inf(1)
 		} else {
 			j.lnLargest = max(j.lnLargest, *v.Weights.LnMost)
@@ -162,7 +164,7 @@ func (j *sampleJudge) MakeStatement() judge.Statement {
 		uncertainty = max(uncertainty, m.Ln-lower)
 		hasFewPositive := m.Zeros > 0 && float64(m.N-m.Zeros) < policy.LeastEffective
 		if hasFewPositive { // their spread does not show how far ln Z is above the mean
-			_, upper, _ := j.Bounds.Tightest()
+			_, upper, _ := j.Bounds.Tightest() // without the lower bound and the probability that they hold
 			uncertainty = max(uncertainty, upper.Ln-m.Ln)
 		}
 	}

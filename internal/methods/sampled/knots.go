@@ -15,9 +15,9 @@ const (
 	evenShare   = 0.25
 )
 
-// placeKnots returns knots of β (Annealing.Knots) that put more rungs where weights spread more. gains[k][c] is how much ln w of chain c
-// grew in part k of β, which is divided into equal parts. It returns nil, the knots of an even ladder, if there are too few parts or the
-// variance is 0 or infinite.
+// placeKnots returns knots of β (Annealing.Knots) that put more rungs, the steps of a chain, where weights spread more. gains[k][c] is how
+// much ln w of chain c grew in part k of β, which is divided into equal parts. It returns nil, which stands for equal steps of β, if there
+// are too few parts or the variance is 0 or infinite.
 //
 // A part adds v_k to the variance of ln w: the variance of its gains and their covariance with those of the parts next to it. With r_k
 // rungs it adds v_k/r_k, so that the sum is smallest for r_k proportional to √v_k. That density is smoothed and mixed with an even one.
@@ -50,8 +50,8 @@ func placeKnots(gains [][]float64) []float64 {
 	return knots
 }
 
-// partVariances returns what each part adds to the variance of ln w: the variance of its gains and their covariance with those of the parts
-// next to it, at least 0.
+// partVariances returns what each part adds to the variance of ln w: the variance of its gains plus their covariances with the gains of the
+// two parts next to it. It is at least 0.
 func partVariances(gains [][]float64) []float64 {
 	variance := make([]float64, len(gains))
 	for k := range gains {

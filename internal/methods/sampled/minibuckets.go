@@ -34,6 +34,6 @@ func tryMiniBuckets(ctx context.Context, c *trial) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.tryKind(ctx, candidate, distribution)
+	_, err = c.tryKind(ctx, candidate, distribution) // it keeps the candidate if that is the best so far
 	return err
 }

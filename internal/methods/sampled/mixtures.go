@@ -178,7 +178,7 @@ func (c *trial) tryMixture(ctx context.Context, base Mixture, learned *mixture.M
 }
 
 // drawExamples returns the states where chains end, which mixtures are learned from, and ln of their weights. The chains take at most
-// flops, and there are at most mixtureChains. If there would be fewer than pilotChains, the chains have fewer rungs instead.
+// flops, and there are at most mixtureChains. If there would be fewer than pilotChains, the chains have fewer rungs (steps) instead.
 func (c *trial) drawExamples(
 	ctx context.Context, m *annealing.Model, chains *Annealing, flops float64,
 ) (states [][]int, lnWeights []float64, err error) {
@@ -191,7 +191,7 @@ func (c *trial) drawExamples(
 		// As many rungs as the flops allow, but no fewer than 4.
 		path.Rungs = int(max(4, min(float64(path.Rungs), chains.rungsFor(m, flops/float64(components)))))
 	}
-	path.Seed = ^c.settings.Seed
+	path.Seed = ^c.settings.Seed // not that of components
 	w, err := m.Run(ctx, path, firstComponent, firstComponent+components, pilotThreads, keepStates)
 	if err != nil {
 		return nil, nil, err

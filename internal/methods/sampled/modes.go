@@ -23,17 +23,18 @@ const (
 )
 
 // findModes searches for modes and sets sampler.Modes, the number of modes from which further chains of a component begin. It adds the
-// modes one after the other and keeps the largest number whose chains find weight that the chains chosen before miss (missesWeight).
+// modes one after the other. A number of modes is kept if the chains from these modes find weight that the chains from the modes kept
+// before miss (missesWeight); the largest such number counts.
 //
-// variance is the variance of ln w, where w is the weight of a component without modes and with pilotedRungs rungs. The result is the
-// larger of this variance and of that with the modes kept. If the search and 3·modesChains chains of pilotedRungs rungs exceed modesShare
-// of the budget, nothing changes.
+// variance is the variance of ln w, where w is the weight of a component without modes and with pilotedRungs rungs, the steps of a chain.
+// The result is the larger of this variance and of that with the modes kept. If the search and 3·modesChains chains of pilotedRungs rungs
+// exceed modesShare of the budget, nothing changes.
 func findModes(
 	ctx context.Context, m *annealing.Model, s query.Settings, sampler *Annealing, pilotedRungs int, variance float64,
 ) (float64, error) {
 	flops := modesShare*s.Budget - m.ModesFlops() // for chains
 	path := sampler.Path()
-	path.Rungs, path.Seed = pilotedRungs, ^s.Seed
+	path.Rungs, path.Seed = pilotedRungs, ^s.Seed // not the seed of components
 	chainFlops := m.Flops(path.Step, pilotedRungs)
 	if flops < 3*modesChains*chainFlops {
 		return variance, nil
@@ -58,14 +59,14 @@ func findModes(
 	return sampler.keepModes(w, path.Modes, variance), nil
 }
 
-// keepModes sets s.Modes to the largest number of modes, up to count, whose chains find weight that the chains of the modes before miss. w
-// has a chain of each component from the first start and from each mode. It returns the largest of variance and of the variances of ln w
-// with the modes that were kept on the way.
+// keepModes sets s.Modes, the number of modes that are kept, to at most count. It tries 1, 2, … modes, and keeps a number if its chains
+// find weight that the chains of the modes kept before miss (missesWeight). w has a chain of each component from the first start and from
+// each mode. It returns the largest of variance and of the variances of ln w with the modes that were kept on the way.
 func (s *Annealing) keepModes(w *annealing.Weights, count int, variance float64) float64 {
 	keptWeights, _ := w.WithFirstStarts(1) // without modes
 	for modes := 1; modes <= count; modes++ {
 		weights, chains := w.WithFirstStarts(1 + modes)
-		if missesWeight(keptWeights, weights, chains, 1+s.Modes) {
+		if missesWeight(keptWeights, weights, chains, 1+s.Modes) { // the first start, and the modes kept
 			s.Modes, keptWeights = modes, weights
 			variance = max(variance, lnVariance(weights))
 		}

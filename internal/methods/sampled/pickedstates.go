@@ -35,7 +35,7 @@ func (j *sampleJudge) Samples(e *judge.Estimate, n int, seed uint64) (samples ju
 		for end < len(states) && states[end].bundle == bundle {
 			end++
 		}
-		// The numbers of the random streams count down, so that they are not those that the parts have used.
+		// The numbers of these streams count down from the highest one. So they differ from those of the streams that the parts have used.
 		state := drawState(states[begin:end], rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(bundle))))
 		samples.Values = append(samples.Values, state.values)
 		samples.Weights = append(samples.Weights, state.lnWeight) // logarithms for now
@@ -62,8 +62,9 @@ func normaliseLogs(weights []float64, top float64) {
 	}
 }
 
-// collectStates returns the states of positive weight that the parts of an estimate have drawn, sorted by bundle. There are as many bundles
-// as samples. If there is no state, or the parts contradict each other, trouble is the reason.
+// collectStates returns the states of positive weight that the parts of an estimate have drawn, sorted by bundle. The components are
+// divided into as many bundles as samples, and a part has drawn one state from each of its bundles. If there is no state, or the parts
+// contradict each other, trouble is the reason.
 func collectStates(e *judge.Estimate, samples int64) (states []partState, trouble string) {
 	variables := -1 // number of values of a state, −1 before the first
 	for _, part := range e.Parts {

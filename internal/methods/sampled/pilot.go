@@ -157,9 +157,9 @@ const (
 	keepStates   = true
 )
 
-// Pilot chooses how chains are carried: the kind of steps, where they begin, the knots and the number of rungs. It carries some chains of
-// each kind, none of which is a component, and compares how far their weights spread. If the time for planning ends after the first
-// chains, the other kinds are not tried, and isComplete is false.
+// Pilot chooses how chains are carried: the kind of steps, where they begin, the number of rungs (steps), and the knots, which fix β at
+// each rung. It carries some chains of each kind, none of which is a component, and compares how far their weights spread. If the time for
+// planning ends after the first chains, the other kinds are not tried, and isComplete is false.
 func Pilot(ctx context.Context, m *annealing.Model, s query.Settings) (sampler *Annealing, isComplete bool, err error) {
 	// Halve the rungs until two kinds of chains fit the budget of the pilot.
 	rungs := pilotRungs
@@ -208,7 +208,7 @@ func (s *Annealing) setRungs(m *annealing.Model, settings query.Settings, pilote
 	smallest := max(2, onceRungs*m.FixedRungs(s.Path().Step))
 	s.Rungs = int(max(2, min(max(smallest, float64(pilotedRungs)*variance/targetVariance), largest, 1<<24)))
 	logVariance := variance * float64(pilotedRungs) / float64(s.Rungs)
-	s.Spread = math.Expm1(min(logVariance, 50)) // log-normal weights: Var w / (E w)² = e^logVariance − 1
+	s.Spread = math.Expm1(min(logVariance, 50)) // log-normal weights: Var w / (E w)² = e^logVariance − 1; finite by the 50
 }
 
 // metropolisGain is the ratio of the variance with Metropolis steps to that of the heat bath, below which they are chosen.
@@ -250,9 +250,9 @@ type pilotResult struct {
 	gains    [][]float64 // gains[k][c] is how much ln w of chain c grows in part k of the rungs
 }
 
-// tryAlternatives tries Metropolis steps, steps of forests, and chains that begin with beliefs, with the given numbers of rungs and chains.
-// result is the result of chains with steps of the heat bath, to which the others are compared. It sets the fields of sampler for the best
-// kind and returns the result of that kind. If there is an error, it returns the result of the best kind so far.
+// tryAlternatives tries Metropolis steps, steps of forests, and chains that begin with beliefs, with the given numbers of rungs (steps of a
+// chain) and chains. result is the result of chains with steps of the heat bath, to which the others are compared. It sets the fields of
+// sampler for the best kind and returns the result of that kind. If there is an error, it returns the result of the best kind so far.
 func tryAlternatives(
 	ctx context.Context, m *annealing.Model, s query.Settings, sampler *Annealing, rungs int, chains int64, result pilotResult,
 ) (pilotResult, error) {
@@ -294,7 +294,8 @@ func (a *alternatives) tryMetropolis(ctx context.Context) error {
 	return err
 }
 
-// tryForests tries steps of forests. They take more work, so that variance times work is compared.
+// tryForests tries steps of forests: spins drawn together, whose couplings among themselves make no cycle. They take more work, so that
+// variance times work is compared.
 func (a *alternatives) tryForests(ctx context.Context) error {
 	m := a.model
 	path := annealing.Path{Rungs: a.rungs, Seed: a.seed, Step: annealing.Forests}
@@ -312,9 +313,11 @@ func (a *alternatives) tryForests(ctx context.Context) error {
 	return err
 }
 
-// tryBeliefs tries chains that begin with beliefs, with the steps of the best kind. They have to spread less, and to find all modes.
+// tryBeliefs tries chains that begin with draws from the beliefs of belief propagation, with the steps of the best kind of chains so far.
+// They become the best kind if ln of their weights varies by less than productGain times that of the best kind, and if they find all modes
+// (mayTrustBeliefs).
 func (a *alternatives) tryBeliefs(ctx context.Context) error {
-	if a.model.StartFlops() >= a.budget {
+	if a.model.StartFlops() >= a.budget { // the beliefs alone take too long
 		return nil
 	}
 	path := a.sampler.Path()
@@ -325,6 +328,7 @@ func (a *alternatives) tryBeliefs(ctx context.Context) error {
 	}
 	comparedChains := int64(a.budget / a.chainFlops / 2) // of each kind: from beliefs, and from uniform draws
 	comparedChains = min(max(comparedChains/annealing.GroupSize*annealing.GroupSize, a.chains), productChains)
+	// The pilots have carried the chains with numbers below a.chains.
 	a.sampler.Product, err = mayTrustBeliefs(ctx, a.model, path, a.chains, a.chains+comparedChains)
 	if err == nil && a.sampler.Product {
 		a.best = beliefs
@@ -383,7 +387,7 @@ type chainEnds struct {
 }
 
 // drawChainEnds carries about pilotChains chains as sampler draws them and returns the states where they end. The chains have fewer rungs
-// if they would take more than pilotShare of the budget. The result is nil if all of them weigh 0.
+// (steps) if they would take more than pilotShare of the budget. The result is nil if all of them weigh 0.
 func drawChainEnds(ctx context.Context, m *annealing.Model, sampler *Annealing, s query.Settings) (*chainEnds, error) {
 	const firstComponent = 2 * productChains // the pilot has carried the chains of lower numbers
 	path := sampler.Path()
@@ -410,7 +414,7 @@ func (e *chainEnds) spread(lnWeights []float64, lnMean float64) float64 {
 	lnZ := max(lnMean, e.lnMean)
 	total := 0.0
 	for c, ln := range lnWeights {
-		total += e.weights[c] * math.Exp(min(ln-lnZ, 50))
+		total += e.weights[c] * math.Exp(min(ln-lnZ, 50)) // 50: chosen, so that the sum stays finite
 	}
 	return total - 1
 }

@@ -92,8 +92,9 @@ func buildPlan(
 	return bounding.Insert(ctx, j, first, plan, isComplete)
 }
 
-// HastyEstimates returns estimates by chains for half of the budget. It is for plans whose time for planning is over: a small pilot, which
-// the time for planning does not end, chooses the chains (quickPilot).
+// HastyEstimates returns estimates by chains for half of the budget, a choice. It is for plans whose time for planning is over. A small
+// pilot, which runs to its end all the same, chooses the number and the kind of the steps with which the chains walk over c.Model
+// (quickPilot).
 func HastyEstimates(ctx context.Context, j *proposal.Job, c *Chains, marginals bool) ([]btn.Estimate, error) {
 	sampler, err := quickPilot(ctx, j, c.Model)
 	if err != nil {

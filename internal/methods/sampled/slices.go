@@ -106,8 +106,9 @@ func trySlices(ctx context.Context, c *trial) error {
 	return nil
 }
 
-// priceSlices returns draws of slices that sum out the first rest indices of an order, with their price without marginals, and the further
-// flops of a draw with marginals. fitsMemory states whether the mini-buckets and the slices of one goroutine fit the memory.
+// priceSlices returns a kind of draws: slices, which sum out the first rest indices of an order. Its price is without marginals;
+// marginalFlops are the further flops of a draw with marginals. fitsMemory states whether the mini-buckets and the slices of one goroutine
+// fit the memory.
 func (c *trial) priceSlices(order []int, rest int) (candidate *Slices, marginalFlops float64, fitsMemory bool, err error) {
 	candidate = &Slices{c.initial, rest}
 	candidate.Kind, candidate.Order = BySlices, order

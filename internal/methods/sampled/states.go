@@ -15,7 +15,7 @@ import (
 
 // drawStates carries the chains of the components begin ≤ c < stop, and draws states from their ends. The components of the whole plan
 // are divided into as many bundles of neighbours as samples are wanted. Of each bundle that this part has components of, one state is
-// drawn by weight. A bundle may lie in several parts. If it has no component in this part after all, it has a state of weight 0.
+// drawn by weight. A bundle may lie in several parts. A bundle without a component in this part has a state of weight 0.
 func (s *Annealing) drawStates(ctx context.Context, p *problem.Problem, begin, stop int64, want btn.Want) (btn.Value, error) {
 	terms, model, err := PrepareStateChains(ctx, p)
 	if err != nil {
@@ -106,8 +106,9 @@ func drawIndex(lnWeights []float64, r *rand.Rand) (index int, lnSum float64) {
 }
 
 // addMarginals sets the fields of dst that marginals are made of: for each value of each variable, Share is the sum of the weights of the
-// chains that end with the value, and Squares the sum of their weights times the weights of their components. Values of one variable come
-// after those of the one before. state returns the values of all variables at the end of a chain. The sums are over e^dst.Top.
+// chains that end with the value. Squares is the sum over these chains of their weights times the weights of their components. Values of
+// one variable come after those of the one before. state returns the values of all variables at the end of a chain. The sums are in units
+// of e^dst.Top, and squares in units of e^{2 dst.Top}.
 func addMarginals(dst *btn.Weights, w *annealing.Weights, state func(chain int) []int, domains []int) {
 	dst.Top, dst.Domains = w.Top, domains
 	offsets := make([]int, len(domains)) // of each variable's first value

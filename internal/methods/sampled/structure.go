@@ -80,12 +80,13 @@ func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64
 }
 
 // ProposeStructure proposes chains that begin at the model's low-rank part, for the complete budget, and bounds. It returns nil if the
-// variables are not crowded (so many tables of two variables that no elimination is cheap), or the low-rank part carries too little of the
-// interaction. The length of chains is chosen for the first query and kept for later ones.
+// low-rank part carries too little of the interaction, or if the network is not crowded: a crowded one has so many tables of two variables
+// that no elimination is cheap. The length of chains is chosen for the first query and kept for later ones.
 func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
 	if !structured.IsCrowded(j.Net) {
 		return nil, nil
 	}
+	// The empty hypergraph: the key has no shape under the evidence, so that one plan serves all queries.
 	plan, cacheState, err := j.RememberComplete(ctx, j.GrowthKey("near", marginals), contractionorder.Hypergraph{},
 		func(computing context.Context) (*btn.Plan, bool, error) {
 			return planStructure(computing, j, marginals)

@@ -71,7 +71,7 @@ func trySweeps(ctx context.Context, c *trial) error {
 	sweep, err := c.prepared.SearchSweep(ctx, truncated.SearchOptions{ // a move is about as much work as a flop
 		Bond: 4 * pilotBond, Memory: c.freeMemory, Seed: c.settings.Seed, Moves: int64(firstSearch * c.limit),
 	})
-	if err != nil {
+	if err != nil { // there is no sweep to try: nil, unless the context has ended
 		return ctx.Err()
 	}
 	c.spent += firstSearch * c.limit
@@ -101,8 +101,8 @@ func trySweeps(ctx context.Context, c *trial) error {
 	}
 }
 
-// tryDefences makes pilot draws from a sweep, mixed with several shares of mini-buckets, as long as the limit allows. It reports whether
-// one of them is better than the best kind before.
+// tryDefences makes pilot draws from mixtures of a sweep and mini-buckets, as long as the limit allows. They differ in their defence, the
+// share of mini-buckets. It reports whether one of the mixtures is better than all kinds of draws before.
 func (c *trial) tryDefences(ctx context.Context, base Sweep, sampler *sweeps.Sampler) (isImproved bool, err error) {
 	for _, defence := range policy.PilotDefences {
 		if c.spent+base.Each*pilotChains > c.limit {

@@ -22,15 +22,15 @@ import (
 const mostSampledParts = 1024
 
 // weightedPlan returns a plan of one estimate: as many chains as the budget holds, from whose ends states are drawn. It sets the number of
-// components in sampler.Of, and reduces the rungs of the chains until the budget holds a component for each sample. If it still does not,
-// the plan has a warning. variables is the number of variables of a state.
+// components in sampler.Of, and reduces the rungs of the chains, the steps of each, until the budget holds a component for each sample. If
+// it still does not, the plan has a warning. variables is the number of variables of a state.
 func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samples int64, variables int) (*btn.Plan, error) {
 	// The number of rungs and of components follow from the budget.
 	budget := s.Budget * (1 - pilotShare)
 	_, setupFlops := sampler.flops(m)
 	budget -= setupFlops
 	sampler.Rungs = max(2, min(sampler.Rungs, int(sampler.rungsFor(m, budget/float64(samples)))))
-	componentFlops, _ := sampler.flops(m)
+	componentFlops, _ := sampler.flops(m) // with these rungs; setupFlops stays
 	sampler.Of = int64(min(budget/componentFlops, float64(MaxComponents)))
 	sampler.Of = max(annealing.GroupSize, sampler.Of/annealing.GroupSize*annealing.GroupSize)
 
@@ -62,8 +62,8 @@ func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samp
 }
 
 // ProposeStates proposes chains over all variables for a question that asks for states, and bounds. There are as many chains as the budget
-// holds, if possible one for each sample, in one estimate, since samples are drawn from all chains. It returns nil if simplification has
-// left nothing to sum.
+// holds, if possible one for each sample. They are in one estimate, since samples are drawn from all chains. It returns nil if
+// simplification has left nothing to sum.
 func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	terms, model, err := PrepareStateChains(ctx, j.Problem())
 	if err != nil {

@@ -31,8 +31,8 @@ type Path struct {
 	Rungs int  `msgpack:"rungs"`
 }
 
-// Fits returns an error unless the path is valid for network n: a number of rungs, and a fit without leaves whose λ are all above 0, so
-// that its components can be drawn from.
+// Fits returns an error unless the path is valid for network n: it has at least one rung, a step of a chain, and a fit without leaves. All
+// λ of the fit have to be above 0, so that its components can be drawn from.
 func (p *Path) Fits(n *btn.Network) error {
 	if p.Rungs < 1 || p.Rungs > 1<<24 {
 		return btn.Misfit("%d rungs", p.Rungs)
@@ -247,8 +247,9 @@ func (c *chains) weighChains(ctx context.Context, seed uint64, from, to int64, t
 	return w, nil
 }
 
-// runChains runs the chains with the numbers from ≤ number < to, in blocks that threads take one after the other. It returns by chain ln of
-// its weight and, with hasEnds, the state that it ends in. Each chain has a random stream of its own, so the threads do not matter.
+// runChains runs the chains with the numbers from ≤ number < to, in blocks that threads take one after the other. It returns for each chain
+// ln of the chain's weight and, with hasEnds, the state in which the chain ends. Each chain has a random stream of its own, so the threads
+// do not matter.
 func (c *chains) runChains(
 	ctx context.Context, seed uint64, from, to int64, threads int, hasEnds bool,
 ) (ln []float64, ends [][]int, err error) {
@@ -318,10 +319,10 @@ func (w *walker) runChain(ctx context.Context, r *rand.Rand) float64 {
 	}
 }
 
-// drawStart draws a state from the fit, a sum of components, one for each node of its quadrature: first a component with the probability of
-// its share of Z̃, then the values of all variables from that component. cumulative[k] is the sum of the components up to k. It also
-// computes the state's statistics, s_k = Σ_v Vectors[k, value of v], and residualField, the product of the residual and the state's basis
-// functions.
+// drawStart draws a state from the fit, a sum of components, one for each node of its quadrature: first a component with a probability
+// proportional to its sum over all states, then the values of all variables from that component. cumulative[k] is the sum of the components
+// up to k. It also computes the state's statistics, s_k = Σ_v Vectors[k, value of v], and residualField, the product of the residual and
+// the state's basis functions.
 func (w *walker) drawStart(r *rand.Rand) {
 	total := w.cumulative[len(w.cumulative)-1]
 	component := min(sort.SearchFloat64s(w.cumulative, r.Float64()*total), len(w.nodes)-1)
@@ -403,8 +404,9 @@ func (w *walker) sweep(r *rand.Rand, beta float64) {
 	}
 }
 
-// lnConditional returns, by value of variable v, ln of the distribution of sweep given the values of all other variables in the state. The
-// result is valid until the next call.
+// lnConditional returns, by value a of variable v, ln of the unnormalised probability of the value given the values of all other variables
+// in the state, for a step of sweep: field(a) + ½ Σ_k λ_k s_k(a)² + β Σ_p h_p(a) (R ξ)_p and the logarithms of the tables of the fit's
+// rest. s_k(a) is statistic k with v at a. The result is valid until the next call.
 func (w *walker) lnConditional(v int, beta float64) []float64 {
 	m, values := w.interactions, len(w.field)
 	d := m.domains[v]
@@ -418,7 +420,7 @@ func (w *walker) lnConditional(v int, beta float64) []float64 {
 			ln[a] += half * (sumOfOthers + y) * (sumOfOthers + y)
 		}
 	}
-	for p := range d - 1 {
+	for p := range d - 1 { // the basis functions of v: function p has the value h at value a
 		f := beta * w.residualField[m.firstCoordinate[v]+p]
 		for a, h := range m.functions[v][p*d:][:d] {
 			ln[a] += h * f

@@ -53,8 +53,8 @@ type completion struct {
 }
 
 // newCompletion begins a search for an approximation of rank k, with random directions. Outliers are pairs that the approximation need not
-// fit. Without hasOutliers, only the pairs with zeros are outliers. With it, chooseFirstOutliers adds others. largest is the size of the
-// largest interaction of a pair.
+// fit. Without hasOutliers, only the pairs with zeros are outliers. With it, chooseFirstOutliers adds others, among them loose pairs: those
+// whose variables have few neighbours in common. largest is the size of the largest interaction of a pair.
 func (m *interactions) newCompletion(pairs [][2]int, k int, hasOutliers bool) (c *completion, largest float64) {
 	n := len(m.domains)
 	c = &completion{
@@ -69,7 +69,7 @@ func (m *interactions) newCompletion(pairs [][2]int, k int, hasOutliers bool) (c
 		largest = max(largest, c.residuals[r])
 	}
 	for r, x := range c.residuals {
-		if x > residualFloor*largest {
+		if x > residualFloor*largest { // more than a rounding
 			c.interacting = append(c.interacting, r)
 		}
 	}
@@ -83,11 +83,11 @@ func (m *interactions) newCompletion(pairs [][2]int, k int, hasOutliers bool) (c
 	return c, largest
 }
 
-// chooseFirstOutliers makes outliers of three kinds of pairs: those with zeros, those whose interaction is more than largeFactor times the
-// one expected from their two variables, and the loose ones, unless they are many. In a matrix of rank one, the expected interaction of
-// variables i and j is m_i m_j / m: m_i is the median interaction of variable i, and m the median of all m_i.
+// chooseFirstOutliers makes outliers of three kinds of pairs: pairs with zeros, pairs whose interaction is more than largeFactor times the
+// one expected from their two variables, and, unless there are many, loose pairs (loosePairs). In a matrix of rank one, the expected
+// interaction of variables i and j is m_i m_j / m: m_i is the median interaction of variable i, and m the median of all m_i.
 func (c *completion) chooseFirstOutliers(loose map[int]bool) {
-	medians, _ := c.medianResiduals(c.typicalResidual())
+	medians, _ := c.medianResiduals(c.typicalResidual()) // without the largest of them
 	typical := median(slices.Clone(medians))
 	interactions := slices.Clone(c.residuals) // before the first step the residuals are the interactions
 
@@ -105,8 +105,8 @@ func (c *completion) chooseFirstOutliers(loose map[int]bool) {
 }
 
 // choosePairsToSample fills sample: for each variable about maxSample of the interacting pairs that it is in, without the loose ones. A
-// variable of fewer than minSample such pairs has no sample. The pairs are taken at equal distances in the variable's list. The first one
-// differs from variable to variable.
+// pair is loose if its variables interact with few variables in common (loosePairs). A variable of fewer than minSample such pairs has no
+// sample. The pairs are taken at equal distances in the variable's list, from a place that differs from variable to variable.
 func (c *completion) choosePairsToSample(loose map[int]bool) {
 	pairsOf := make([][]int, len(c.domains)) // by variable
 	for _, r := range c.interacting {

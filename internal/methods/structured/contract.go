@@ -141,8 +141,9 @@ func (p *Nodes) Contract(ctx context.Context, problem *problem.Problem, want btn
 	return value, nil
 }
 
-// addMarginals adds the marginals of the sum s over nodes, times scale, to a value. The shares of leaves whose neighbours depend on each
-// other are added to s first, which takes more sums. If s has no terms, the marginals stay 0.
+// addMarginals adds the marginals of the sum s over nodes, times scale, to a value. s.shares are sums with a variable fixed to a value.
+// Those of leaves whose neighbours depend on each other are added to s first, which takes more sums. If s has no terms, the marginals stay
+// 0.
 func (f *form) addMarginals(
 	ctx context.Context, nodes []node, j contraction.Contraction, s *sum, scale scaled.Number, value *btn.Value,
 ) error {
@@ -193,9 +194,10 @@ func (f *form) collectMarginals(s *sum, marginals *contraction.Collected) {
 	}
 }
 
-// errorBound bounds the error of scale · z for the sum z over nodes. No partial sum exceeds S, the sum without phases. The bound is the sum
-// of three: of the roundings, each 2^−53 of S; of the quadrature and the nodes left out, leftOut · S; and of the fit, whose factor
-// e^LnError changes |z| by at most |z| (e^LnError − 1). With hasMarginals it bounds the errors of the shares, too.
+// errorBound bounds the error of scale · z for the sum z over nodes. No partial sum exceeds S, the sum without the phases that statistics
+// with λ < 0 give to terms. The bound is the sum of three: of the roundings, each 2^−53 of S; of the quadrature and the nodes left out,
+// leftOut · S; and of the fit, whose factor e^LnError changes |z| by at most |z| (e^LnError − 1). With hasMarginals it bounds the errors of
+// the shares, too.
 func (f *form) errorBound(s *sum, nodes int, hasMarginals bool, scale scaled.Number) *scaled.Number {
 	roundings := s.roundings
 	if hasMarginals { // a share may be large although the sum of its variable's weights cancels
@@ -324,8 +326,9 @@ func (e *evaluator) newWorker(hasMarginals bool, isAllowed []bool) *nodeWorker {
 	return w
 }
 
-// nodeFlops returns the flops of evaluating one node: of the weights of all values, and of the tables of all cliques, whose entries are
-// e.program.entries. Marginals take a way back over the weights and the tables. The factors are estimates.
+// nodeFlops returns the flops of evaluating one node: of the weights of all values, and of the tables of all cliques, the eliminations of
+// single variables, which have e.program.entries entries together. Marginals take a way back over the weights and the tables. The factors
+// are estimates.
 func (e *evaluator) nodeFlops(hasMarginals bool) float64 {
 	values := float64(len(e.field))
 	flopsOfValue := 4.0        // a product of tabulated factors
@@ -345,10 +348,10 @@ func (e *evaluator) nodeFlops(hasMarginals bool) float64 {
 	return flops
 }
 
-// addNode adds the component of a node, times its quadrature weight, to a sum, and what bounds its rounding. If a statistic has λ < 0, the
-// component is computed twice: as a plain number without such statistics, which bounds its size, and as a complex number with their phases.
-// The total z is in units of e^ln · 2^exp. addComponent may raise the unit e^lnUnit of the sum, so unit, which converts to it, is computed
-// afterwards.
+// addNode adds the component of a node, times its quadrature weight, to a sum. It also adds up the numbers that bound the roundings. If a
+// statistic has λ < 0, the component is computed twice: as a plain number without such statistics, which bounds its size, and as a complex
+// number with their phases. The total z is in units of e^ln · 2^exp. addComponent may raise the unit e^lnUnit of the sum, so unit, which
+// converts to it, is computed afterwards.
 func (w *nodeWorker) addNode(n node, nodeSum *sum) {
 	e := w.evaluator
 	ln := e.fillWeights(n, w.plain) + e.lnWeight(n)
@@ -372,8 +375,9 @@ func (w *nodeWorker) addNode(n node, nodeSum *sum) {
 	nodeSum.roundings += unit * float64(z) * (unitRoundings(ln, exp) + e.roundingsOfProduct(len(w.plain.freeSums), e.program.roundings))
 }
 
-// addPhases adds the component of a node with its phases, turned, to a sum, and what bounds its rounding. z is the total of w.plain, the
-// same component without the statistics of λ < 0. The two totals are in units of e^ln · 2^exp.
+// addPhases adds the component of a node to a sum, with the numbers that bound its rounding. The component, turned, is a complex number:
+// its terms have phases from the statistics of λ < 0. z is the same component without phases, the total of w.plain. turned and z are in
+// units of e^ln · 2^exp.
 func (w *nodeWorker) addPhases(n node, ln float64, z plain, exp int, nodeSum *sum) {
 	e := w.evaluator
 	e.fillPhases(n, w.plain.weights, w.phase)
@@ -384,7 +388,7 @@ func (w *nodeWorker) addPhases(n node, ln float64, z plain, exp int, nodeSum *su
 	scale := w.roundingScale(turned, exp)
 	nodeSum.sumOfSizes += unit * scale
 	nodeSum.withoutPhases += unit * float64(z)
-	// √2: the modulus of turned, which the roundings of the unit are relative to, is at most that times its size.
+	// √2: the roundings of the unit are relative to the modulus of turned, which is at most √2 times turned.size().
 	nodeSum.roundings += unit * (unitRoundings(ln, exp)*turned.size()*math.Sqrt2 + scale*(e.sumRoundings+e.program.roundings))
 }
 
@@ -393,9 +397,10 @@ func unitRoundings(ln float64, exp int) float64 {
 	return 2 * math.Abs(ln+float64(exp)*math.Ln2)
 }
 
-// roundingScale returns the number that the roundings of a component with phases are relative to, in units of 2^exp; the component is
-// turned · 2^exp. The total is a product of factors: sums of variables and messages of roots. Each factor is off by a rounding of the sum
-// of its terms' sizes, and this shifts the total by that times all other factors. The result is the sum of these shifts over the factors.
+// roundingScale returns the number, in units of 2^exp, that the roundings of a component with phases are relative to. The component is the
+// complex number turned · 2^exp, a product of factors: sums over single variables (freeSums) and messages of roots. The rounding of a
+// factor is relative to the sum of its terms' sizes, which is the same factor in w.plain. It shifts the product by that times all other
+// factors. The result is the sum of these shifts over the factors.
 func (w *nodeWorker) roundingScale(turned phase, exp int) (scale float64) {
 	for s, factor := range w.phase.freeSums {
 		scale += w.phase.totalWithout(turned, exp, s, factor).size() * float64(w.plain.freeSums[s])

@@ -136,7 +136,7 @@ func boundRounding(z scaled.Number, roundings, lnError float64) *scaled.Number {
 }
 
 // roundingsOfTerm bounds the roundings of a term of Z: those of the factor of its state, at most 16; those of the sum over the states; and
-// for each variable 6 of its weight and of a product, and one for each of its values in the sum over them.
+// for each variable 6 for its weight and a product, and one for each of its values, over which it is summed.
 func (h *histogram) roundingsOfTerm() float64 {
 	// A sum of n states in blocks has an addition for each term of a block and for each block, and not more than n.
 	roundings := 16 + 2*termsPerBlock + float64(maxStatesOfSum)/termsPerBlock
@@ -159,8 +159,9 @@ func (h *histogram) sumAll(ctx context.Context) (scaled.Number, error) {
 }
 
 // fillMarginals fills in the marginals, in units of e^lnUnit, on the way back over the variables. fullSum is the sum of all variables, and
-// factors are those of its states. The factor of a state of a partial sum is the sum, over the values of the variables added later, of
-// their weights times the factor of the state of fullSum that they lead to. The share of a choice is the sum over the states before it of
+// factors are those of its states. Values of the variables added later lead from a state of a partial sum to a state of fullSum. The factor
+// of the former is the sum over these values of their weights times the factor of the latter. The share of a choice is the sum over the
+// states before it of
 //
 //	weight of the state · weight of the choice · factor of the state that the choice leads to
 func (h *histogram) fillMarginals(ctx context.Context, fullSum *states, factors []float, marginals *contraction.Collected) error {
@@ -245,9 +246,10 @@ func drawFullKeys(fullSum *states, factors []float, want btn.Want) (streams []*r
 	return streams, keys
 }
 
-// choiceWeights returns the weights of a variable's choices, its possible values, given the key of the sum with the variable. partial is
-// the sum without it. A choice leads to the key from one state of partial; its weight is multiplied by that of this state. It is 0 if there
-// is no such state, or if it is far below the largest. weights is room for one number for each choice.
+// choiceWeights returns the weights of a variable's choices, its possible values, if the sum with the variable has the given key. partial
+// is the sum without the variable. A choice leads to the key from at most one state of partial, the one with key − c.key. The result has
+// the product of the weights of the choice and of this state. It has 0 if there is no such state, or if the product is far below the
+// largest one. weights is room for one number for each choice.
 func choiceWeights(choices []choice, partial *states, key int64, weights []float) []plain {
 	largestExp := int32(math.MinInt32)
 	for k, c := range choices {

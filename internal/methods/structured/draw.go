@@ -15,11 +15,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// drawAssignments draws want.Samples assignments, exactly up to rounding: first a component with the probability of its share of the sum
-// over the part's nodes, then the values of all variables from that component. Each sample has a random stream of its own. There are no
-// draws if Z of the part is 0.
+// drawAssignments draws want.Samples assignments, exactly up to rounding: first a component with a probability proportional to its term in
+// the sum over the part's nodes, then the values of all variables from that component. Each sample has a random stream of its own. There
+// are no draws if Z of the part is 0.
 func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Want) (value btn.Value, err error) {
-	if f.isComplex {
+	if f.isComplex { // its terms are complex numbers, and no probabilities
 		return value, fault.New(fault.Unsupported, "structured: a component with a phase cannot be drawn")
 	}
 	if err := checkDraws(j, want); err != nil {

@@ -56,9 +56,11 @@ type elimination[T number[T]] struct {
 	prefix        prefix[T]
 }
 
-// newElimination returns an elimination with room for runs of a program, which eliminates the variables of the rest of fit f. firstValue
-// is, by variable, the index of its first value in lists by value. hasShares makes room for the way back: for shares by value, and for the
-// adjoints of the cliques' messages. Free variables are in no table of the rest. Roots are cliques whose message is a number.
+// newElimination returns an elimination with room for runs of a program. The program eliminates the variables of the rest of fit f, the
+// tables that its statistics do not give. A clique is the elimination of one variable: it sums a product of tables and messages over the
+// variable, and the sum is its message. Roots are cliques whose message is a number, and free variables are in no table. firstValue is, by
+// variable, the index of its first value in lists by value. hasShares makes room for the way back: for shares by value, the totals with a
+// variable fixed to a value, and for the derivatives by messages (adjoints).
 func newElimination[T number[T]](p *program, f *Fit, firstValue []int, hasShares bool) *elimination[T] {
 	e := &elimination[T]{program: p, fit: f, firstValue: firstValue, weights: make([]T, len(f.Field))}
 	for v, c := range p.cliqueOf {
@@ -142,7 +144,7 @@ func (e *elimination[T]) computeTotal() (value T, exp int) {
 	for s, v := range e.freeVariables {
 		offset, sum := e.firstValue[v], T(0)
 		switch d := e.fit.Domains[v]; d {
-		case 2:
+		case 2: // the most frequent case, without a loop
 			sum = e.weights[offset] + e.weights[offset+1]
 		default:
 			for _, x := range e.weights[offset:][:d] {
@@ -154,9 +156,9 @@ func (e *elimination[T]) computeTotal() (value T, exp int) {
 	return e.multiplyFactors(noFactor)
 }
 
-// multiplyFactors returns the product of the total's factors, without the factor of index skipped, as value · 2^exp. The factors are
-// numbered: first freeSums, one for each variable without tables, then the messages of the roots, one number for each connected part of the
-// rest. If skipped is noFactor, all are multiplied. moveExponent moves the power of two of a number to the exponent.
+// multiplyFactors returns the product of the total's factors, without factor number skipped, as value · 2^exp. The factors are numbered.
+// The first are freeSums, one for each variable without tables. Then come the messages of the roots, one number for each connected part of
+// the tables. If skipped is noFactor, all are multiplied. moveExponent moves the power of two of a number to the exponent.
 func (e *elimination[T]) multiplyFactors(skipped int) (value T, exp int) {
 	value = T(1)
 	for start := 0; start < len(e.freeSums); start += 8 { // eight at once (chosen), if they stay far from underflow
@@ -205,16 +207,16 @@ func moveExponent[T number[T]](x T, exp int) (T, int) {
 	return x.times(math.Ldexp(1, -moved)), exp + moved
 }
 
-// sumOutClique eliminates the variable of clique c: it fills the clique's table and its message. Entry i of the table is the product of the
-// weight of the variable's value, of the entries of the clique's tables of the rest and of those of the messages that it receives from
-// earlier cliques, all at the same values. The message is the sum of the table over the variable. messageEntry[i] is the entry of the
-// message to which entry i of the table is added. m.entryOf[i] is the entry of a received message m for entry i.
+// sumOutClique eliminates the variable of clique c: it fills the clique's table and its message. Entry i of the table belongs to one
+// combination of values. It is the product of the weight of the variable's value, of an entry of each table that the clique multiplies, and
+// of an entry of each message that it receives from earlier cliques. The message is the sum of the table over the variable. messageEntry[i]
+// is the entry of the message to which entry i of the table is added. m.entryOf[i] is the entry of a received message m for entry i.
 func (e *elimination[T]) sumOutClique(c int) {
 	clique := &e.program.cliques[c]
 	table, message := e.tables[c], e.messages[c]
 	e.multiplyRest(clique, table)
 
-	// The messages. The sum over the variable is in the pass of the last one.
+	// Multiply the messages. The pass over the last one also adds up the sum over the variable.
 	exp := 0
 	clear(message)
 	if len(clique.messages) == 0 {
@@ -239,8 +241,8 @@ func (e *elimination[T]) sumOutClique(c int) {
 	e.exponents[c] = exp + normalise(message) // the message is in units of 2^exponents[c]
 }
 
-// multiplyRest sets the table of a clique to the product of the weights of the clique's variable and the clique's tables of the rest.
-// t.entryOf[i] is the entry of table t for entry i.
+// multiplyRest begins the table of a clique: it sets the table to the product of the weights of the clique's variable and of the tables t
+// in clique.tables. t.entryOf[i] is the entry of t that belongs to entry i of the clique's table.
 func (e *elimination[T]) multiplyRest(clique *clique, table []T) {
 	weights := e.weights[e.firstValue[clique.variable]:]
 	restTables := clique.tables
@@ -263,9 +265,10 @@ func (e *elimination[T]) multiplyRest(clique *clique, table []T) {
 	}
 }
 
-// fillShares fills shares, in units of 2^exp: by value, the total with the variable fixed to the value. The last total of computeTotal is z
-// · 2^exp: the product of the sums of the free variables, which no table has, and of the messages of the roots, the last cliques of the
-// connected parts of the rest. The other variables get their shares on the way back over the cliques.
+// fillShares fills shares, in units of 2^exp: by value, the total with the variable fixed to the value. A clique eliminates one variable,
+// and its message is the sum over it. A root is the last clique of a connected part of the tables, and its message is a number. The last
+// total of computeTotal is z · 2^exp: the product of the sums of the free variables, which no table has, and of the messages of the roots.
+// The other variables get their shares on the way back over the cliques.
 func (e *elimination[T]) fillShares(z T, exp int) {
 	for s, v := range e.freeVariables {
 		otherFactors := e.totalWithout(z, exp, s, e.freeSums[s])
@@ -291,9 +294,10 @@ func (e *elimination[T]) fillShares(z T, exp int) {
 	e.fillIndependentLeaves(z)
 }
 
-// propagateBack computes two things from the adjoint of clique c, which is the derivative of the total with respect to the clique's
-// message: the shares of the clique's variable, in units of 2^exp, and the adjoints of the messages that the clique received.
-// messageEntry[i] is the message's entry for entry i of the table, and entryOf[i] that of an operand.
+// propagateBack computes two things from the adjoint of clique c: the shares of the clique's variable, in units of 2^exp, and the adjoints
+// of the messages that the clique received. A clique has a table, the product of weights, of tables of the rest and of received messages.
+// It sums one variable out of its table and sends the sum as its message. The adjoint of a message is the derivative of the total with
+// respect to it. Entry i of the table is a term of the message's entry messageEntry[i], and a product of the operands' entries entryOf[i].
 func (e *elimination[T]) propagateBack(c, exp int) {
 	clique := &e.program.cliques[c]
 	table, adjoint := e.tables[c], e.adjoints[c]

@@ -13,7 +13,8 @@ import (
 //
 // It returns a fit for a quadrature, and one for a histogram if the statistics are integers. Each is nil if there is none. find tries one
 // statistic first, then more, and for each number the factors of outlierFactors. With the first factor only pairs with zeros are outliers.
-// It stops at the first search that gives a fit. Cost O(entries + rounds · K · (Σ(d−1))²), some hundreds of rounds.
+// It stops at the first search that gives a fit. Cost O(entries + rounds · K · (Σ(d−1))²) for K statistics and variables of d values, some
+// hundreds of rounds.
 func find(ctx context.Context, net *btn.Network, memory int64) (quadrature, histogram *Fit, err error) {
 	const sumsLeaves = true
 	m, err := readInteractions(ctx, net, memory, sumsLeaves)

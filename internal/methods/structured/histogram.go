@@ -168,11 +168,12 @@ func newHistogram(f *Fit, weights [][]float64, memory int64) (*histogram, error)
 	return h, nil
 }
 
-// flops returns the flops of a sum over all assignments, with marginals or without.
+// flops returns the flops of a sum over all assignments, with marginals or without. n.States counts the states of all partial sums, so that
+// one pass over the variables takes stateFlops · n.States.
 func (n *Integers) flops(marginals bool) float64 {
 	flops := stateFlops * n.States
 	if marginals {
-		flops *= 2 + n.recomputations()
+		flops *= 2 + n.recomputations() // the pass forth, the pass back, and partial sums that are computed again for the pass back
 	}
 	return flops
 }
@@ -332,9 +333,9 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// newDecoder returns a function that writes scale · S to a list, for the statistics S of a state of all variables, which is given by its
-// key. After the lowest sum of each statistic is subtracted, a key is a number in mixed radix: its digits are the sums less the lowest
-// ones, and the base of each digit is the statistic's span, the number of integers from the lowest sum to the highest.
+// newDecoder returns a function that takes the key of a state of all variables and writes scale · S to a list, where S are the statistics
+// of the state. After the lowest sum of each statistic is subtracted, a key is a number in mixed radix: its digits are the sums less the
+// lowest ones, and the base of each digit is the statistic's span, the number of integers from the lowest sum to the highest.
 func (n *Integers) newDecoder(domains []int, scale int64) func(key int64, statistics []float64) {
 	values := len(n.Field)
 	k := n.statisticCount(values)

@@ -35,8 +35,8 @@ type Integers struct {
 // many integers for each statistic.
 func (n *Integers) statisticCount(valueCount int) int { return len(n.Values) / max(1, valueCount) }
 
-// check returns an error unless all lists of the integers have the lengths that fit f needs, all numbers are finite (a field may be −Inf),
-// the sequence has each variable once, and the fit has neither a rest nor leaves.
+// check returns an error if the integers are not valid for fit f. All lists have to have the lengths that f needs, and all numbers have to
+// be finite, but a field may be −Inf. The sequence has to have each variable once, and f neither tables in Rest nor leaves.
 func (n *Integers) check(f *Fit) error {
 	values := len(f.Field)
 	k := n.statisticCount(values)
@@ -76,7 +76,7 @@ func (n *Integers) check(f *Fit) error {
 // integerFit returns the fit for a histogram if the statistics of an approximation are integers in some basis. It returns nil if they are
 // not, if their sums have too many states, if the network has tables with zeros, or leaves, or if the fit is not exact.
 func (m *interactions) integerFit(ctx context.Context, net *btn.Network, approximation *lowRank, memory int64) (*Fit, error) {
-	if len(m.leaves)+len(m.otherTables)+len(m.zeroPairs) > 0 { // such a fit has no rest
+	if len(m.leaves)+len(m.otherTables)+len(m.zeroPairs) > 0 { // a histogram has statistics only, and no further tables
 		return nil, nil
 	}
 	integers := m.findLattice(approximation)

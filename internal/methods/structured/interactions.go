@@ -51,9 +51,10 @@ type interactions struct {
 
 // readInteractions returns the interactions of a network of plain tables. A leaf is a variable whose tables are all over one set of three
 // variables. With sumsLeaves, leaves are summed out first. The result is nil if the network has maps or other factors, if too few pairs of
-// variables have tables, or if the matrix takes more bytes than memory. Its errors are the context's. Cost O(entries of all tables · d).
+// variables have tables or interactions, or if the matrix takes more bytes than memory. Its errors are the context's. Cost O(entries of all
+// tables · d).
 func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsLeaves bool) (*interactions, error) {
-	if net.Choice != query.CoresAreFactors || !HasEnoughPairTables(net) {
+	if net.Choice != query.CoresAreFactors || !HasEnoughPairTables(net) { // the base tensor has to be the product of the cores
 		return nil, nil
 	}
 	for _, m := range net.Maps {
@@ -168,7 +169,8 @@ func (m *interactions) isDense(ctx context.Context) (bool, error) {
 }
 
 // plainTable returns a core as a table over variables of the network. variable[l] is the variable of leg l, or −1. ok is false if the core
-// has no leg, two legs of one variable or a leg of none, if it is too large, or if an entry is below 0 or not finite.
+// has no leg, a leg of no variable, or two legs of one variable. It is also false if the core is too large, or if an entry is below 0 or
+// not finite.
 func plainTable(core btn.Core, variable []int) (t Table, ok bool) {
 	t.Scope = make([]int, len(core.Legs))
 	for k, l := range core.Legs {
@@ -178,7 +180,7 @@ func plainTable(core btn.Core, variable []int) (t Table, ok bool) {
 		}
 	}
 	dense, err := tensor.ToDense(core.T, maxTableEntries)
-	if err != nil || len(t.Scope) == 0 {
+	if err != nil || len(t.Scope) == 0 { // too large, or no leg
 		return t, false
 	}
 	for _, x := range dense.Data {

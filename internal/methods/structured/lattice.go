@@ -62,9 +62,9 @@ func (m *interactions) findLattice(s *lowRank) *Integers {
 	return n
 }
 
-// firstFractions returns the coordinates of the first row, of k numbers, that has coordinates which are no integers, and their common
-// denominator, or 0 if it is too large. The coordinates are the product of the row and the inverse of a basis. The denominator is 1 if
-// there is no such row.
+// firstFractions looks for the first of the rows, each of k numbers, whose coordinates in a basis are not all integers. The coordinates are
+// the product of the row and the inverse of the basis. It returns them and their common denominator, which is 0 if it is too large. If
+// there is no such row, the coordinates are nil and the denominator is 1.
 func firstFractions(rows, inverse []float64, k int) (coordinates []float64, denominator int) {
 	coordinates = make([]float64, k)
 	for row := range slices.Chunk(rows, k) {

@@ -81,9 +81,9 @@ func legVariables(net *btn.Network) []int {
 	return variable
 }
 
-// findLeaves finds the leaves of a network. A leaf is a variable whose tables are all over one set of three variables, if the two other
-// variables have tables over other sets, too. So a set has a leaf if exactly one of its variables is in no table over another set. It
-// returns nil if there are no leaves. Linear time.
+// findLeaves finds the leaves of a network. A leaf is a variable whose tables are all over one set of three variables. The two other
+// variables of the set have to have further tables over other sets. So a set has a leaf if exactly one of its variables is in no table over
+// another set. It returns nil if there are no leaves. Linear time.
 func findLeaves(net *btn.Network) *leafSets {
 	if !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return len(c.Legs) == 3 }) {
 		return nil
@@ -127,7 +127,7 @@ func onlySets(net *btn.Network, none, several [3]int) [][3]int {
 		}
 		for _, l := range core.Legs {
 			switch v := variable[l]; {
-			case v < 0:
+			case v < 0: // a leg of no variable
 			case setOf[v] == none:
 				setOf[v] = set
 			case setOf[v] != set:
@@ -148,10 +148,10 @@ func (l *leafSets) firstLeaf(scope []int) int {
 	return -1
 }
 
-// sumOutLeaf sums out leaf v of the network: it adds a Leaf with the conditional distribution of v, and the sum as a table of its
-// neighbours, the two other variables of set. tables are all tables with v, at least one. They and set are over variables of the network;
-// domains and number are by variable of the network, as in addTables. It returns false if a weight of the leaf is below 0, or if a sum is
-// not finite.
+// sumOutLeaf sums out leaf v of the network: it adds a Leaf with the conditional distribution of v, and the sum over v as a table. That is
+// over the neighbours of v, the two other variables of set. tables are all tables with v, at least one. They and set are over variables of
+// the network; domains and number are by variable of the network, as in addTables. It returns false if a weight of the leaf is below 0, or
+// if a sum is not finite.
 func (m *interactions) sumOutLeaf(v int, set [3]int, weights []float64, tables []Table, domains, number []int) bool {
 	scope := slices.DeleteFunc(slices.Clone(set[:]), func(u int) bool { return u == v })
 	l := Leaf{Variable: v, Neighbours: []int{number[scope[0]], number[scope[1]]}, Weights: weights}
@@ -208,9 +208,9 @@ func (f *Fit) networkVariables() []int {
 }
 
 // restoreLeaves returns the fit for given weights, which are by variable of the network and value, and for a joint marginal. A leaf is a
-// variable that was summed out. It becomes a variable of the rest again, with a table over its two neighbours and itself, if its weights
-// differ from those that it was summed out with, or if it is in the joint marginal. The error is over budget if the rest then has no
-// elimination in small tables.
+// variable that was summed out. It becomes a variable again if its weights have changed since it was summed out, or if it is in the joint
+// marginal. Then the rest, a list of tables besides the statistics, gets a table over its two neighbours and itself. The error is over
+// budget if the rest then has no elimination in small tables.
 func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []int) (*Fit, error) {
 	isRestored := func(l Leaf) bool {
 		return !slices.Equal(weights[l.Variable], l.Weights) || slices.Contains(joint, l.Variable)
@@ -270,9 +270,10 @@ type summedLeaf struct {
 	conditional         []float64 // P(f | a, b), f fastest
 }
 
-// addLeaves adds the leaves of a fit to a program whose cliques are complete. receiver[c] is the clique that clique c sends its message to,
-// always a later one, or −1 if the message is a number. A leaf is dependent if tables of the rest connect its two neighbours. Shares are
-// numbered by value: those of the fit's variables come first, then those of the leaves.
+// addLeaves adds the leaves of a fit to a program whose cliques are complete. A clique eliminates one variable of the rest, the tables that
+// the statistics do not give, and sends the sum as its message. receiver[c] is the clique that clique c sends its message to, always a
+// later one, or −1 if the message is a number. A leaf is dependent if tables of the rest connect its two neighbours. Shares are numbered by
+// value: those of the fit's variables come first, then those of the leaves.
 func (p *program) addLeaves(f *Fit, receiver []int) {
 	root := make([]int, len(receiver)) // by clique: the last clique of its connected part
 	for c := len(receiver) - 1; c >= 0; c-- {
@@ -295,7 +296,8 @@ func (p *program) addLeaves(f *Fit, receiver []int) {
 	}
 }
 
-// dependentLeaves returns the leaves whose neighbours depend on each other in a component, listed by their first neighbour.
+// dependentLeaves returns the leaves whose two neighbours depend on each other, since tables connect them. They are listed by their first
+// neighbour.
 func (p *program) dependentLeaves() map[int][]*summedLeaf {
 	byFirst := map[int][]*summedLeaf{}
 	for k := range p.leaves {
@@ -306,7 +308,8 @@ func (p *program) dependentLeaves() map[int][]*summedLeaf {
 	return byFirst
 }
 
-// fillIndependentLeaves fills the shares of the leaves whose neighbours a and b are independent in a component. For a total of z these are
+// fillIndependentLeaves fills the shares of the leaves whose neighbours a and b are independent in a component. z is the total. The shares
+// are
 //
 //	share(f) = Σ_{a,b} share(a) · share(b)/z · P(f | a, b)
 //

@@ -148,8 +148,8 @@ func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
 }
 
 // boundSumRoundings bounds the roundings, in units of 2^-53, of the sum of one variable's weights. They are one for each addition, 8 for
-// the exponential of the field, 4 for the factor of each statistic, and 8 for each unit of the angle √|λ| y v if λ < 0. The nodes y of such
-// a statistic end at reach.
+// the exponential of the field, and 4 for the factor of each statistic. For a statistic with λ < 0 they are also 8 times the angle √|λ| y
+// v, in radians. The nodes y of such a statistic end at reach.
 func (e *evaluator) boundSumRoundings() float64 {
 	largestDomain := 0
 	for _, d := range e.fit.Domains {
@@ -217,8 +217,8 @@ func (e *evaluator) wholeBox() (all box) {
 }
 
 // lnComponent returns ln of the size of a node's component, without its quadrature weight α. Statistics with λ < 0 only turn phases. They
-// are left out, which bounds the size from above: their coordinates are set to 0 in n, which is a copy. Results are remembered in lnKnown,
-// and lnLargest is raised to that of the component with its quadrature weight.
+// are left out, which bounds the size from above: their coordinates are set to 0 in n, which is a copy. Results are remembered in lnKnown.
+// s.lnLargest is raised if the component times its quadrature weight is larger than all before.
 func (s *search) lnComponent(n node) float64 {
 	for k, a := range s.axes {
 		if a.isNegative {
@@ -236,8 +236,9 @@ func (s *search) lnComponent(n node) float64 {
 	return ln
 }
 
-// climb looks for a node, a point of the quadrature, with a large weighted component, and raises lnLargest to it. It starts at node 0 and
-// moves along one statistic after the other as long as that helps, first by 16 nodes, then by 8, 4, 2 and 1.
+// climb looks for a node, a point of the quadrature, whose component times its quadrature weight is large. lnComponent, which evaluates the
+// nodes on the way, records the largest such product in lnLargest. climb starts at node 0 and moves along one statistic after the other as
+// long as the product grows, first by 16 nodes, then by 8, 4, 2 and 1.
 func (s *search) climb() {
 	var current node
 	lnHere := s.lnComponent(current) + s.lnWeight(current)
@@ -248,7 +249,7 @@ func (s *search) climb() {
 				neighbour := current
 				neighbour[k] += delta
 				isOutside := int(neighbour[k]) < a.first || int(neighbour[k]) > a.last
-				if a.isNegative || isOutside { // a negative λ does not change the size
+				if a.isNegative || isOutside { // if λ < 0, lnComponent is the same for all nodes of the axis
 					continue
 				}
 				if lnNeighbour := s.lnComponent(neighbour) + s.lnWeight(neighbour); lnNeighbour > lnHere {
@@ -262,9 +263,9 @@ func (s *search) climb() {
 	}
 }
 
-// narrow halves boxes of nodes and drops those in which no node matters, until there are at least enough boxes or all are small
-// (smallBoxWidth). A node does not matter if its weighted component is below e^{−threshold} of the largest. It returns the boxes that
-// remain. The error is over budget above maxEvaluations. Cost: some evaluations per node of the remaining boxes.
+// narrow halves boxes of nodes, and drops boxes in which no node matters. It ends if there are at least enough boxes, or if all are small
+// (smallBoxWidth). A node does not matter if its component times its quadrature weight is below e^{−threshold} of the largest such product.
+// It returns the boxes that remain. The error is over budget above maxEvaluations. Cost: some evaluations per node of the remaining boxes.
 func (s *search) narrow(ctx context.Context, boxes []box, enough int) ([]box, error) {
 	var small []box
 	smallNodes := 0.0 // of all small boxes
@@ -438,7 +439,7 @@ func (b box) count(axes int) float64 {
 	return count
 }
 
-// isSmall reports whether a box is at most smallBoxWidth nodes wide along each of its first axes.
+// isSmall reports whether a box is at most smallBoxWidth nodes wide along each of the first axes, as many as axes says.
 func (b box) isSmall(axes int) bool {
 	for axis := range axes {
 		if b.high[axis]-b.low[axis] >= smallBoxWidth {
@@ -448,8 +449,8 @@ func (b box) isSmall(axes int) bool {
 	return true
 }
 
-// appendHalves halves a box along each of its first axes on which it has more than smallBoxWidth nodes. It appends the parts, up to 2^axes,
-// to a list.
+// appendHalves halves a box of nodes. It halves it along each of the first axes, as many as axes says, along which the box has more than
+// smallBoxWidth nodes. It appends the parts, up to 2^axes, to a list.
 func (b box) appendHalves(axes int, list []box) []box {
 	parts := []box{b}
 	for axis := range axes {
@@ -467,7 +468,7 @@ func (b box) appendHalves(axes int, list []box) []box {
 	return append(list, parts...)
 }
 
-// appendNodes appends all nodes of a box to nodes: the nodes along its first axes, the last one fastest.
+// appendNodes appends all nodes of a box to nodes. Only the first axes coordinates of a node are used. The last of them changes fastest.
 func (b box) appendNodes(axes int, nodes []node) []node {
 	n := b.low
 	for {

@@ -191,8 +191,8 @@ func (f *Fit) checkRest() error {
 	return nil
 }
 
-// checkTable returns an error unless table t of the rest has variables, each of them once, the size of its scope, and finite entries of at
-// least 0.
+// checkTable checks table t of f.Rest. It returns an error unless the table has variables, each of them once, as many entries as its
+// variables have combinations of values, and only finite entries of at least 0.
 func (f *Fit) checkTable(t int) error {
 	table := &f.Rest[t]
 	if len(table.Scope) == 0 { // no clique would multiply it

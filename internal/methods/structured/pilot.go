@@ -36,16 +36,16 @@ const (
 )
 
 // FindNearPath returns a path to a network under its evidence from a low-rank part that carries most of the interaction. A path is a fit,
-// which chains can be drawn from, and a number of rungs, the steps of a chain from the fit to the network. Of the ranks up to
-// maxNearStatistics it takes the one whose chains cost least for their variance. spread is the relative variance of a weight that a pilot
-// saw, flopsPerChain the flops of a chain, and setup the flops before the first chain. The path is nil if none fits the work, in flops.
-// Pilots draw with a seed of their own.
+// which chains can be drawn from, and a number of rungs, the steps of a chain from the fit to the network. The rank is the number of
+// statistics of the fit, at most maxNearStatistics. It takes the rank with the smallest product of the work of a chain and the relative
+// variance of its weight. spread is the relative variance of a weight that a pilot saw, flopsPerChain the flops of a chain, and setup the
+// flops before the first chain. The path is nil if none fits the work, in flops. Pilots draw with a seed of their own.
 func FindNearPath(
 	ctx context.Context, p *problem.Problem, seed uint64, work float64,
 ) (path *Path, spread, flopsPerChain, setup float64, err error) {
 	const sumsLeaves = false // chains need all variables
 	interactions, err := readInteractions(ctx, p.Net, p.Memory, sumsLeaves)
-	if err != nil || interactions == nil || p.Net.Scale.Sign() <= 0 {
+	if err != nil || interactions == nil || p.Net.Scale.Sign() <= 0 { // chains have weights above 0 only
 		return nil, 0, 0, 0, err
 	}
 	bestCost := math.Inf(1)
@@ -88,15 +88,16 @@ func FindNearPath(
 	return path, spread, flopsPerChain, setup, nil
 }
 
-// nearFit returns a fit of the given rank that is near the network, with λ > 0 only. It is nil if the rest has no elimination in small
-// tables. hasRank is false if there are fewer directions with λ > 0, or too many nodes.
+// nearFit returns a fit that is near the network: its interactions are those of rank statistics with λ > 0, and the rest is a list of
+// tables. The fit is nil if these tables have no elimination in small tables. hasRank is false if there are fewer statistics with λ > 0, or
+// if the fit's quadrature has more than maxNearNodes nodes.
 func (m *interactions) nearFit(ctx context.Context, rank int) (fit *Fit, hasRank bool, err error) {
 	positive, err := m.nearestPositive(ctx, rank)
 	if err != nil || len(positive.lambda) < rank {
 		return nil, false, err
 	}
-	const noResidual = 0                                                   // the chains correct it
-	if fit, err = m.writeFit(ctx, positive, nil, noResidual); err != nil { // nil: no outliers
+	const noResidual = 0                                                   // how far the fit is off: chains correct that
+	if fit, err = m.writeFit(ctx, positive, nil, noResidual); err != nil { // nil: no pairs that the fit leaves out
 		return nil, false, err
 	}
 	if fit == nil {
@@ -122,7 +123,7 @@ func (c *chains) setupFlops(order int) float64 {
 	flops := float64(len(c.nodes)) * c.evaluator.nodeFlops(hasMarginals)
 	flops += 2 * float64(len(c.axes)+4) * n * n // an entry of the matrix takes 2 for each statistic, and about 8 more
 	if order <= maxBoundedOrder {
-		flops += math.Pow(n, 3)
+		flops += math.Pow(n, 3) // a few factorisations of n³/3 each (boundDeviation)
 	}
 	return flops
 }
@@ -151,9 +152,9 @@ func (c *chains) chooseRungs(ctx context.Context, seed uint64, work float64, tab
 	return variance, true, nil
 }
 
-// nearestPositive returns an approximation of at most k directions with λ > 0: those with the largest λ in a fit of rank 2k by least
-// squares, in which the blocks of single variables are not fitted. It has no directions if the matrix is 0, or of an order below twice the
-// rank.
+// nearestPositive returns an approximation of at most k directions with λ > 0: it fits the matrix with rank 2k by least squares, without
+// the blocks of single variables, and takes the directions with the largest λ. It has no directions if the matrix is 0, or of an order
+// below twice the rank.
 func (m *interactions) nearestPositive(ctx context.Context, k int) (*lowRank, error) {
 	const hasOutliers = false
 	c, largest := m.newCompletion(m.allPairs(), 2*k, hasOutliers)

@@ -55,10 +55,11 @@ func (f *Fit) hasNegativeLambda() bool {
 
 // histogramEstimate returns the estimate of a fit whose statistics are integers. It has one part, which sums their histogram.
 func (f *Fit) histogramEstimate() *btn.Estimate {
+	const withMarginals = true // the larger cost
 	return &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,
 		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
-		Cost:    query.Cost{Flops: f.Integers.flops(true), Bytes: f.Integers.bytes()},
+		Cost:    query.Cost{Flops: f.Integers.flops(withMarginals), Bytes: f.Integers.bytes()},
 		Parts:   []btn.Part{&Nodes{Fit: f, To: WholeShare}},
 	}
 }
@@ -82,7 +83,7 @@ func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Est
 		}
 	}
 	if eliminated != nil {
-		if eliminatedEvaluator, err = newEvaluator(eliminated, nil); err != nil { // eliminateStatistics has compiled it already
+		if eliminatedEvaluator, err = newEvaluator(eliminated, nil); err != nil { // cannot be: eliminateStatistics has compiled it already
 			return nil, nil
 		}
 		const hasMarginals = false
@@ -109,7 +110,8 @@ func (f *Fit) shareNodes(e *evaluator, nodes float64) *btn.Estimate {
 	estimate := &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,
 		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
-		// 16 bytes for a complex number: of the cliques' tables and of the weights, with marginals twice. About 32 for a node.
+		// 16 bytes for a complex number: of the tables that eliminate the rest (entries) and of the weights, with marginals twice. About 32
+		// for a node.
 		Cost: query.Cost{Flops: flops, Nodes: nodes, Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 32*int(nodes))},
 	}
 	for k := range parts {
@@ -131,8 +133,8 @@ func DrawingParts(parts []btn.Part, ask btn.Ask) (list []btn.Part) {
 	return list
 }
 
-// IsCrowded reports whether a network has so many tables of two variables for each variable that no elimination is cheap. Leaves, which
-// have one table of three variables, are summed out first and count as a table of two. Linear time.
+// IsCrowded reports whether a network has so many tables of two variables for each variable that no elimination is cheap. It counts them
+// after the leaves are summed out (countPairTables). Linear time.
 func IsCrowded(net *btn.Network) bool {
 	const manyTables = 16 // of two variables, for each variable
 	pairs, triples := 0, 0
@@ -160,8 +162,8 @@ func HasEnoughPairTables(net *btn.Network) bool {
 	return variables >= minVariables && float64(pairs) >= minPairs
 }
 
-// countPairTables returns the numbers of variables and of tables of two variables after the leaves are summed out. A leaf leaves one table
-// of its two neighbours. Linear time.
+// countPairTables returns the numbers of variables and of tables of two variables after the leaves are summed out. A leaf is a variable
+// whose tables are all over the same three variables. Its sum is one table of the two others. Linear time.
 func countPairTables(net *btn.Network) (variables, pairs int) {
 	variables = len(net.Variables)
 	if leaves := findLeaves(net); leaves != nil {

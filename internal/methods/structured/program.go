@@ -64,7 +64,7 @@ func newProgram(f *Fit) (*program, error) {
 			return nil, errWide
 		}
 		receiver[k] = -1
-		if len(c.scope) > 1 { // its message has variables: the first of them that is eliminated receives it
+		if len(c.scope) > 1 { // its message has variables: the clique of the first variable among them that is eliminated receives it
 			next := firstPosition(position, c.scope[1:])
 			senders[next] = append(senders[next], k)
 			receiver[k] = next
@@ -78,8 +78,8 @@ func newProgram(f *Fit) (*program, error) {
 	return p, nil
 }
 
-// restByClique lists the tables of the rest by the clique that multiplies them. Clique k eliminates the variable at position k of the
-// order. It multiplies the tables whose first variable in the order that is. position is by variable.
+// restByClique lists the tables of f.Rest by the clique that multiplies them. Clique k eliminates the variable at position k of the
+// order. It multiplies the tables over that variable that no earlier clique multiplies. position is by variable.
 func (f *Fit) restByClique(position []int) [][]int {
 	tables := make([][]int, len(f.Order))
 	for t, table := range f.Rest {
@@ -100,9 +100,9 @@ func firstPosition(position, variables []int) int {
 	return first
 }
 
-// newClique returns the clique that eliminates variable v. tables are the indices of the tables of the rest that it multiplies, and senders
-// the earlier cliques whose messages it multiplies. The clique's own table is over v and all other variables of these. Its message, the sum
-// over v, is over scope[1:]. ok is false if its own table has more than maxRestTable entries.
+// newClique returns the clique that eliminates variable v. It multiplies some tables of f.Rest, whose indices are tables, and the messages
+// of some earlier cliques, senders. The clique's own table is over v and all other variables of these. Its message, the sum over v, is over
+// scope[1:]. ok is false if its own table has more than maxRestTable entries.
 func (p *program) newClique(f *Fit, v int, tables, senders []int) (c clique, ok bool) {
 	c = clique{variable: v, scope: []int{v}, entries: f.Domains[v]}
 	isInScope := map[int]bool{v: true}

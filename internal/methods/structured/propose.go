@@ -70,7 +70,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 			if ask.Flops == 0 { // no order is known: a cheap one may give all digits
 				return nil, nil
 			}
-			if ask.Next != nil {
+			if ask.Next != nil { // another method may give all digits
 				if next, err := ask.Next(ctx); next != nil && err == nil {
 					return next, nil
 				}
@@ -88,9 +88,10 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 }
 
 // rememberPlan finds the plan of the exact sum, or takes the remembered one: hit says which. If there is no such sum, the plan has no
-// estimate, so that this is remembered, too.
+// estimate, so that this is remembered, too. The plan is that of the network without evidence. So the key has the empty hypergraph, in
+// place of that of the network under the evidence.
 func rememberPlan(ctx context.Context, j *proposal.Job) (plan *btn.Plan, hit string, err error) {
-	const settings = "structured with integers" // the key
+	const settings = "structured with integers" // of the key
 	return j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		estimate, err := Plan(computing, j.Net, j.Settings.Memory)
 		if err != nil {
@@ -171,8 +172,8 @@ func priceLeaves(ctx context.Context, j *proposal.Job, ask proposal.Ask, priced 
 	if err != nil {
 		return false, ctx.Err() // nil if the elimination is too wide
 	}
-	e, err := newEvaluator(restored, nil)
-	if err != nil { // too wide as well
+	e, err := newEvaluator(restored, nil) // nil: weights of 1, which do not change the price
+	if err != nil {                       // too wide as well
 		return false, nil
 	}
 	flops := e.nodeFlops(ask.Marginals)
@@ -187,18 +188,18 @@ func priceLeaves(ctx context.Context, j *proposal.Job, ask proposal.Ask, priced 
 }
 
 // ProposeCrowded is Propose for a network in which every elimination order takes more work than the limit. If Propose has no proposal or
-// fails, it returns the error that says why no order is within reach, so that nobody searches for one. It returns nil without an error if
-// an order is within reach, or if the network has no shape: then other ways decide.
+// fails, it returns an error that says why no order is within reach. With that error, callers do not search for an order. It returns nil
+// without an error if an order is within reach, or if the network has no shape: then other ways decide.
 func ProposeCrowded(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	shape, err := j.Facts.Shape(ctx, j.Net)
-	if err != nil {
+	if err != nil { // the network has no shape
 		return nil, nil
 	}
 	outOfReach := exact.WithinReach(ctx, shape, proposal.ExactFlopLimit(j.Settings)) // an error if no order is within reach
 	if outOfReach == nil {
 		return nil, nil
 	}
-	ask.Flops = math.Inf(1) // no order is as cheap as any sum
+	ask.Flops = math.Inf(1) // the price of an order, with which Propose compares its sum: any sum is cheaper
 	if assignment, _ := Propose(ctx, j, ask); assignment != nil {
 		return assignment, nil
 	}

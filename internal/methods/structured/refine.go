@@ -116,7 +116,7 @@ type lastLogarithm struct {
 	ln floats.Pair
 }
 
-// compute returns ln y for y ≥ 0. It is −Inf for 0.
+// compute returns ln y for y ≥ 0. It is −Inf for 0. c has the last logarithm, since equal numbers often follow each other.
 func (c *lastLogarithm) compute(y float64) floats.Pair {
 	if y == 0 {
 		return floats.Pair{High: math.Inf(-1)}
@@ -174,7 +174,7 @@ func (m *interactions) fitForm(ctx context.Context, net *btn.Network, n *Integer
 	}
 
 	// Each round measures the deviations that are left, and adds the solution of their normal equations to the form. The last round only
-	// measures: it is the one in which the worst deviation fell by less than a half, or the one after refinementSteps steps.
+	// measures. It comes if the worst deviation has fallen by less than a half, or after refinementSteps steps.
 	worstBefore := math.Inf(1)
 	for round := range refinementSteps + 1 {
 		if err := ctx.Err(); err != nil {
@@ -208,7 +208,7 @@ func (f *formFit) measureDeviations(logs *centredLogs) {
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			if !logs.hasTable[i*n+j] {
-				f.addPair(i, j, nil)
+				f.addPair(i, j, nil) // nil: no interaction
 			}
 		}
 	}

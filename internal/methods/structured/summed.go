@@ -19,10 +19,11 @@ const (
 	maxLnRange = 600
 )
 
-// expandStatistics returns the fit in which each statistic s = Σ_i v(i, x_i) is a variable of the rest, after all other variables. Its
-// values are the nodes y of the quadrature of the statistic, e^{½ λ s²} = Σ_y weight(y) Π_i e^{√λ y v(i, x_i)}. So each variable i of the
-// statistic gets a table over x_i and y. The weight is divided among these tables: each has a power of it, in proportion to its largest
-// v², and the powers add up to 1. It returns a misfit if a λ is below 0, or if a statistic has too many nodes or too large a range.
+// expandStatistics returns the fit in which each statistic s = Σ_i v(i, x_i) is a variable of its own. These variables come after all
+// others. The values of such a variable are the nodes y of the quadrature of its statistic, e^{½ λ s²} = Σ_y weight(y) Π_i e^{√λ y v(i,
+// x_i)}. So each variable i of the statistic gets a table over x_i and y. The weight is divided among these tables: each has a power of it,
+// in proportion to its largest v², and the powers add up to 1. It returns a misfit if a λ is below 0, or if a statistic has too many nodes
+// or too large a range.
 func (f *Fit) expandStatistics() (*Fit, error) {
 	variables, values := len(f.Domains), len(f.Field)
 	expanded := *f
@@ -77,9 +78,9 @@ func (f *Fit) largestSquares(vectors []float64) []float64 {
 	return largest
 }
 
-// eliminateStatistics returns the fit with StatisticsAreVariables, and an order that eliminates its rest and its statistics together. It
-// returns nil if a table along the order has more than maxRestTable entries, as for statistics that share many variables, or if statistics
-// cannot be variables.
+// eliminateStatistics returns the fit with StatisticsAreVariables set and with an order that eliminates the statistics, too. It returns nil
+// if statistics cannot be variables, or if a table along the order has more than maxRestTable entries. That is so if statistics have many
+// variables in common.
 func (f *Fit) eliminateStatistics(ctx context.Context) (*Fit, error) {
 	eliminated := *f
 	eliminated.StatisticsAreVariables = true
@@ -97,8 +98,8 @@ func (f *Fit) eliminateStatistics(ctx context.Context) (*Fit, error) {
 	return &eliminated, nil
 }
 
-// restOrder returns an order that eliminates the variables of the rest. It is the best one that a search of orderMoves moves finds for the
-// tables of the rest, without the variables that no table has.
+// restOrder returns an order that eliminates the variables of the rest, the tables that the statistics do not give. It is the best order
+// that a search of orderMoves moves finds. Variables that no table has are not in it.
 func (f *Fit) restOrder(ctx context.Context) (order []int, err error) {
 	shape := contractionorder.Hypergraph{Dims: slices.Clone(f.Domains)}
 	isMissing := make([]bool, len(f.Domains)) // the variable is in the rest, and not in the order yet
@@ -146,9 +147,9 @@ func (m *interactions) groupedOrSame(
 	return aligned, alignedResidual, nil
 }
 
-// alignToGroups turns the directions of an approximation so that each one is 0 outside of one group of coordinates. Two coordinates are in
-// one group if an entry of the approximation that is not 0 joins them. The directions of s are eigenvectors, and those of equal eigenvalues
-// may mix groups. It returns nil if one group has all directions.
+// alignToGroups turns the directions of an approximation: afterwards each direction is 0 outside of one group of coordinates. The entry (r,
+// c) of the approximation, if it is not 0, puts the coordinates r and c into one group. The directions of s are eigenvectors, and those of
+// equal eigenvalues may mix groups. It returns nil if one group has all directions.
 func (m *interactions) alignToGroups(s *lowRank) (*lowRank, error) {
 	n := m.order
 	largest := 0.0
@@ -240,9 +241,9 @@ func principalCombinations(rows []float64, k int) (principal []combination, err 
 	return principal, nil
 }
 
-// blockEigenvectors returns the eigenvalues and eigenvectors of a block of the approximation, as a matrix over the block's principal
-// combinations, each divided by its length. Eigenvector a is the column a of vectors. For the factors f and g of two combinations, the
-// entry is the product of their lengths and Σ_c f_c λ_c g_c.
+// blockEigenvectors returns the eigenvalues and eigenvectors of a block of the approximation Σ_c λ_c w_c w_cᵀ. The block is written as a
+// matrix over the principal combinations of the directions w_c, each divided by its length √size. For two combinations with factors f and
+// g, its entry is the product of their lengths and Σ_c f_c λ_c g_c. Eigenvector a is column a of vectors.
 func (s *lowRank) blockEigenvectors(principal []combination) (lambdas, vectors []float64, err error) {
 	k := len(principal)
 	matrix := make([]float64, k*k)

@@ -106,8 +106,8 @@ type prefix[T any] struct {
 	lnScale, spread float64
 }
 
-// belongsTo reports whether p is the prefix of node n: whether the two nodes agree in the statistics before last of the same sign of λ.
-// last is the last statistic of that sign, or −1 if there is none.
+// belongsTo reports whether p is the prefix of node n. A prefix is the product of the factors of all statistics of one sign of λ but the
+// last one. So p.node and n have to agree in these statistics. last is the last statistic of that sign, or −1 if there is none.
 func (p *prefix[T]) belongsTo(n node, e *evaluator, last int) bool {
 	if !p.isSet {
 		return false
@@ -131,10 +131,10 @@ func (e *evaluator) lastStatistic(isNegative bool) int {
 	return last
 }
 
-// fillWeights sets run.weights to the weights of values under the statistics with λ > 0 at node n: the base times one factor for each of
-// them. They are scaled so that none is above 1 and the largest of each variable is at least e^{−maxSpread}. It returns ln of the product
-// of all scales. The product of all factors but the last statistic's is kept in run.prefix for the next node, which often differs only in
-// the last.
+// fillWeights sets run.weights to the weights of values under the statistics with λ > 0 at node n: the base e^field times one factor for
+// each of these statistics. They are scaled so that none is above 1 and the largest of each variable is at least e^{−maxSpread}. It returns
+// ln of the product of all scales. The product of all factors but the last statistic's is kept in run.prefix for the next node, which often
+// differs only in the last.
 func (e *evaluator) fillWeights(n node, run *elimination[plain]) (lnScale float64) {
 	if e.factors.base == nil {
 		return e.fillWeightsDirectly(n, run.weights)
@@ -142,7 +142,8 @@ func (e *evaluator) fillWeights(n node, run *elimination[plain]) (lnScale float6
 
 	// Multiply the base and the factors of all statistics but the last one, if the kept product is that of another node. The factors of
 	// node 0 are 1. From here on m is an index in a list by node.
-	lastStatistic := e.lastStatistic(false)
+	const isNegative = true // of λ
+	lastStatistic := e.lastStatistic(!isNegative)
 	p := &run.prefix
 	if !p.belongsTo(n, e, lastStatistic) {
 		p.isSet, p.node, p.lnScale, p.spread = true, n, e.factors.lnBase, e.factors.baseSpread
@@ -179,8 +180,9 @@ func multiply[T plain | phase](product, a, b []T) {
 	}
 }
 
-// fillWeightsDirectly sets weights to e^{field + Σ √λ_k y_k v_k} over the statistics k with λ_k > 0 at node n, by value, scaled so that the
-// largest weight of each variable is 1. It returns ln of the product of all scales. fillWeights multiplies tabulated factors instead.
+// fillWeightsDirectly sets weights, by value, to e^{field + Σ_k √λ_k y_k v_k} at node n. The sum is over the statistics k with λ_k > 0. The
+// weights are scaled so that the largest one of each variable is 1. It returns ln of the product of all scales. fillWeights multiplies
+// tabulated factors instead.
 func (e *evaluator) fillWeightsDirectly(n node, weights []plain) (lnScale float64) {
 	exponents := append([]float64(nil), e.field...)
 	for k, a := range e.axes {
@@ -195,7 +197,7 @@ func (e *evaluator) fillWeightsDirectly(n node, weights []plain) (lnScale float6
 }
 
 // fillPhases sets run.weights to the weights of node n under all statistics, by value: sizes, which are the weights under the statistics
-// with λ > 0, times e^{i angle}. The angle is the sum over the statistics with λ < 0, of which there is at least one, of √|λ| y v. The
+// with λ > 0, times e^{i angle}. The angle is the sum of √|λ| y v over the statistics with λ < 0. There is at least one. The
 // factors e^{i √|λ| y v} are tabulated unless the tables would be too large. run.prefix keeps their product over all such statistics but
 // the last, because consecutive nodes often differ only in the last.
 func (e *evaluator) fillPhases(n node, sizes []plain, run *elimination[phase]) {
@@ -205,7 +207,8 @@ func (e *evaluator) fillPhases(n node, sizes []plain, run *elimination[phase]) {
 	}
 
 	// Multiply the factors of all statistics but the last one, if the kept product is that of another node.
-	lastStatistic := e.lastStatistic(true)
+	const isNegative = true // of λ
+	lastStatistic := e.lastStatistic(isNegative)
 	p := &run.prefix
 	phasesOf := func(k int) []phase { return e.factors.byAxis[k].phase[int(n[k])-e.axes[k].first] } // by value, at node n
 	if !p.belongsTo(n, e, lastStatistic) {

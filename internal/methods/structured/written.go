@@ -11,8 +11,9 @@ import (
 // roundingsPerLogarithm bounds the roundings of a logarithm: of a table's entry, of its share of a field, and of the statistics.
 const roundingsPerLogarithm = 8
 
-// writeFit returns an approximation as a fit, with a table of the rest for each outlier, a pair that the approximation does not fit.
-// residual is the sum of the residuals of all other pairs, nats. It returns nil if no order eliminates the rest in small tables.
+// writeFit returns an approximation as a fit. The rest of the fit is a list of tables besides its statistics. It has a table for each
+// outlier: a pair of variables that the approximation does not fit. residual is the sum of the residuals of all other pairs, nats. It
+// returns nil if no order eliminates the rest in small tables.
 func (m *interactions) writeFit(ctx context.Context, approximation *lowRank, outliers map[[2]int]bool, residual float64) (*Fit, error) {
 	f := &Fit{Domains: m.domains, Ln: m.ln.Value(), Field: m.roundedFields(), Lambda: slices.Clone(approximation.lambda)}
 	f.LnError = residual + math.Ldexp(roundingsPerLogarithm*m.lnRoundingSize, -53) // 2⁻⁵³: one rounding of a float64, relative
@@ -76,9 +77,9 @@ func (m *interactions) roundedFields() []float64 {
 	return rounded
 }
 
-// deviationTable returns the table e^{A − Ã} of a pair of variables p, where A is the interaction of their tables without zeros and Ã its
-// approximation s. A and Ã are given in coordinates: A(a, b) = Σ_{q,r} functions_i(q, a) functions_j(r, b) · matrix entry (q of i, r of j).
-// The pair's tables with zeros do not enter the result: they are tables of the rest themselves.
+// deviationTable returns the table e^{A − Ã} of the pair of variables p. A is their interaction, from their tables without zeros, and Ã is
+// the approximation s of A. A and Ã are given in coordinates: A(a, b) = Σ_{q,r} functions_i(q, a) functions_j(r, b) · matrix entry (q of i,
+// r of j). The pair's tables with zeros do not enter the result: the fit keeps them as they are.
 func (m *interactions) deviationTable(s *lowRank, p [2]int) Table {
 	i, j := p[0], p[1]
 	di, dj := m.domains[i], m.domains[j]

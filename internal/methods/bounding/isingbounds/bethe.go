@@ -242,10 +242,10 @@ func (u messages) update(m *ising.Model, reverse []int32) (change float64) {
 	return change
 }
 
-// reverseCouplings returns for each entry of the list of couplings, which has each coupling once for either of its spins, the index of
-// the entry for the other spin. The entries of spin i are m.First[i] ≤ k < m.First[i+1], and m.To[k] is the other spin. The neighbours of
-// a spin are in ascending order. So, while i goes through all spins, the entries of a spin j for its neighbours i are met in their
-// sequence.
+// reverseCouplings returns, for each entry of the list of couplings, the index of the entry with the same coupling at the other spin: the
+// list has every coupling twice, once at each of its two spins. The entries of spin i are m.First[i] ≤ k < m.First[i+1], and m.To[k] is the
+// other spin. The neighbours of a spin are in ascending order. So, while i goes through all spins, the entries of a spin j for its
+// neighbours i are met in their sequence.
 func reverseCouplings(m *ising.Model) []int32 {
 	reverse := make([]int32, len(m.To))
 	next := slices.Clone(m.First) // by spin: its next entry to be met

@@ -85,13 +85,17 @@ func (c *slice) mostDecidedSpin() int {
 	return spin
 }
 
-// holdSpin returns the half of the slice in which spin c.open[k] has the given sign, with its bound, which is at most that of the slice.
-// The couplings of spin i in the model are m.J[e], to spin m.To[e], for m.First[i] ≤ e < m.First[i+1]. In the matrix of the bound, of n+1
-// rows and columns, row and column 0 are the fields, and row a+1 has the couplings of the a-th open spin.
+// holdSpin returns one half of a slice. A slice is the states of the model in which some spins are held at fixed signs, and the others are
+// open; in the half spin c.open[k] is held at the given sign, too. The half's bound is at most that of the slice.
+//
+// The couplings of spin i in the model are m.J[e], to spin m.To[e], for m.First[i] ≤ e < m.First[i+1]. The bound has a matrix of n+1 rows
+// and columns for n open spins: row and column 0 are the fields, and row a+1 has the couplings of the a-th open spin. So d has n+1 numbers,
+// one for each row, and s has n, one for each open spin.
 func (c *slice) holdSpin(ctx context.Context, m *ising.Model, k int, sign float64) *slice {
 	// The fields of the open spins: those of the slice, and the couplings to the spin.
 	i := c.open[k]
 	half := &slice{
+		// heldLn is what the held spins add to ln of a weight. Fields include couplings to held spins.
 		heldLn: c.heldLn + sign*c.fields[k], open: slices.Delete(slices.Clone(c.open), k, k+1),
 		fields: slices.Delete(slices.Clone(c.fields), k, k+1),
 	}
@@ -139,7 +143,7 @@ func (p *determinant) setFieldDiagonal(fields []float64) {
 		inner = append(inner, whole[a*(p.n+1)+1:(a+1)*(p.n+1)]...)
 	}
 	c, err := linalg.NewCholesky(inner, p.n)
-	if err != nil {
+	if err != nil { // D − J is not positive definite: d_0 stays
 		return
 	}
 	x, err := c.Solve(fields)

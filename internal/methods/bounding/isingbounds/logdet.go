@@ -45,13 +45,14 @@ func UpperBound(ctx context.Context, m *ising.Model, rounds, maxBounds int) (flo
 }
 
 // DeterminantCost returns an upper bound of the cost of UpperBound for n spins, with the same rounds and maxBounds: its time in flops at
-// 3e9 a second, and its memory in bytes.
+// 3e9 a second, and its memory in bytes. The first of the maxBounds bounds is that of the model and takes the given rounds. All other
+// bounds are of slices, which are the model with some spins held at fixed signs, and take sliceRounds rounds each.
 func DeterminantCost(n, rounds, maxBounds int) (flops, bytes float64) {
 	size := float64(n) + 1 // rows of the matrix
 	// A round inverts and factorises matrices, 5 size³ together. The matrices take 48 bytes for each entry: 6 numbers.
 	flops = (5*size*size*size + spinWork*size) * (float64(rounds) + sliceRounds*float64(maxBounds-1))
-	if rounds < fewRounds { // startSpectrally: products with A, and some factorisations of size³/3
-		flops += 1.5*size*size*size + 2*(powerSteps+100)*size*size
+	if rounds < fewRounds { // startSpectrally: powerSteps products with A, and some factorisations of size³/3
+		flops += 1.5*size*size*size + 2*(powerSteps+100)*size*size // 100: for the passes of its trials over their matrices
 	}
 	return flops, 48*size*size + 2*float64(maxBounds)*(40*size+200) // a slice has at most 40 bytes for each spin and 200 more
 }
@@ -63,13 +64,13 @@ const fewRounds = 8
 // powerSteps is the number of products with A in the search for its largest eigenvalue.
 const powerSteps = 80
 
-// startSpectrally sets all d_i to one number x, and all s_i to the best number for it, if that gives a better bound. It tries numbers x
+// startSpectrally sets all d_i to one number x and all s_i to one number, the best for x, if that gives a better bound. It tries numbers x
 // from just above the largest eigenvalue of A on, each 1.1 times the one before, until the bound rises.
 func (p *determinant) startSpectrally(ctx context.Context) {
 	p.setSpinTerms()
 	best, _ := p.boundAt(p.d)
 	previous := math.Inf(1)
-	for x := 1.01 * p.largestEigenvalue(); x > 0 && ctx.Err() == nil; x *= 1.1 {
+	for x := 1.01 * p.largestEigenvalue(); x > 0 && ctx.Err() == nil; x *= 1.1 { // 1 %: largestEigenvalue is from below; chosen
 		s := 1.0
 		for range 12 { // steps of at most a factor of 2, so that they reach almost all ratios
 			s = bestRatio(x, s)
@@ -231,6 +232,7 @@ func (p *determinant) boundAt(d []float64) (bound float64, ok bool) {
 // 1/s_i − M_ii), without the 1/s_i for i = 0, and the Hessian is ½ M_ik². The step is halved until the bound is lower. d stays as it is
 // if there is no such step.
 func (p *determinant) stepNewton() {
+	// If a matrix is singular by rounding, there is no step.
 	inverse, err := linalg.Inverse(p.difference(p.d), p.n+1)
 	if err != nil {
 		return

@@ -34,10 +34,10 @@ const minCoreLegs = 4
 // legMoves is the cost of a leg of an intersection: its core, its parts, its place in the store.
 const legMoves = 16
 
-// addAllIntersections closes s under intersection: it adds all intersections of its regions, the generators, with each other and with those
-// that are added. A region inside another one may stay, since its counting number is 0 if it is not needed (moebius). The error is that of
-// the budget, or over budget if s is full. Cost for every region: the number of generators that share a leg with it, times the number of
-// 64-bit words for its legs.
+// addAllIntersections closes s under intersection: it adds all intersections of its regions with each other, and the intersections of these
+// regions, the generators, with each region that it has added. A region inside another one may stay, since its counting number is 0 if it
+// is not needed (moebius). The error is that of the budget, or over budget if s is full. Cost for every region: the number of generators
+// with a leg of the region, times the number of 64-bit words that have a bit for each of its legs.
 func addAllIntersections(cut *cutter, s *store, remaining *moves) error {
 	c := &closure{cut: cut, regions: s, place: make([]int32, s.len()), remaining: remaining}
 	c.legStart, c.legGenerators = s.byLeg(len(cut.graph.indexOf), zeroTo(s.len()))
@@ -91,9 +91,9 @@ func (c *closure) addIntersections(r int) error {
 	return nil
 }
 
-// findOverlapping sets c.overlapping to the generators, the original regions, that share a leg with the current region, and c.masks to the
-// sets of legs that they share: bit k of a mask stands for the k-th leg of the region. A mask has c.words words of 64 bits. A leg is one
-// index of one table.
+// findOverlapping sets c.overlapping to the generators, the original regions, that have a leg of the current region. For each of them it
+// sets a mask in c.masks, the set of the common legs: bit k of a mask stands for the k-th leg of the region. A mask has c.words words of 64
+// bits. A leg is one index of one table.
 func (c *closure) findOverlapping() error {
 	words := (len(c.region) + 63) / 64
 	c.words = words
@@ -197,7 +197,7 @@ func moebius(g *graph, s *store, remaining *moves) ([]int64, error) {
 		alpha[r] = 1
 		for _, larger := range list[start[rarest]:start[rarest+1]] {
 			if s.size(int(larger)) <= len(region) {
-				break // no further region is larger
+				break // no further region is larger: list is in the order of bySize
 			}
 			if alpha[larger] != 0 && s.mayBeSubset(r, larger) && isSubset(region, s.region(int(larger))) { // mayBeSubset: a quick test
 				alpha[r] -= alpha[larger]

@@ -61,9 +61,9 @@ func (c *cutter) core(legs []int32) []int32 {
 	return remaining
 }
 
-// peel removes a leg if it is the last one of its index or of its table. If that leaves a single leg at its other end, it removes that one,
-// too, and so on. It does nothing if the leg was removed before. A degree is the number of legs that an index or a table has left, and the
-// exclusive or of their numbers is the number of the leg if only one is left. A leg is one index of one table.
+// peel removes a leg if its index or its table has no other leg. If the table or the index at the other end then has a single leg, it
+// removes that leg, too, and so on. It does nothing if the leg was removed before. A degree is the number of legs that an index or a table
+// has left, and the exclusive or of their numbers is the number of the leg if only one is left. A leg is one index of one table.
 func (c *cutter) peel(leg int32) {
 	for !c.isRemoved[leg] {
 		i, t := c.graph.indexOf[leg], c.graph.tableOf[leg]

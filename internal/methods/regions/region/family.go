@@ -101,8 +101,8 @@ const marginalFlops = 3
 const maxPriced = 1 << 14
 
 // planWindows finds the lattice of the model, sets the regions to its windows and their intersections, and prices them. A window is a
-// rectangle of at most Options.Size points on each side. If the regions are more than maxPriced, one in the middle stands for all of the
-// same size.
+// rectangle of at most Options.Size points on each side. If there are more than maxPriced regions, one in the middle stands for all regions
+// of the same height and width.
 func (f *Family) planWindows(ctx context.Context, w *worker) error {
 	l, err := findLattice(f.graph, w.cut)
 	if err != nil {
@@ -179,8 +179,8 @@ func (f *Family) priceAll(ctx context.Context, w *worker) error {
 // price adds the flops of region r, count times, and raises f.Bytes and f.Widest to those of the region if these are larger. count is the
 // number of regions of the same shape that r stands for.
 func (f *Family) price(ctx context.Context, w *worker, r int, count float64) error {
-	legs, _ := f.source.region(r, w)
-	if len(legs) == 0 {
+	legs, _ := f.source.region(r, w) // its counting number does not change the cost
+	if len(legs) == 0 {              // a region without cycles is not contracted
 		return nil
 	}
 	c := w.cost(ctx, legs)

@@ -24,10 +24,10 @@ type gauge struct {
 	rho        [][]float64 // ρ_t by table; nil for tables of fewer than two indices
 }
 
-// newGauge returns the tables of e in the gauge of the messages of s, in which the value of belief propagation is 1. It has the belief b_i
-// of each index, the product q_ℓ = m·v of the two messages along each leg ℓ (an index of a table), and ρ_t = T/(⟨T, ⊗v⟩ ⊗m) for each table
-// T. m are the messages from the table to its indices and v those back; ⊗ is the product over the table's indices, and ⟨T, ⊗v⟩ the sum of
-// T·⊗v over all entries. Linear time and memory. The only error is the context's.
+// newGauge returns the tables of e in the gauge of the messages of s: scaled by messages so that the value of belief propagation is 1. It
+// has the belief b_i of each index, the product q_ℓ = m·v of the two messages along each leg ℓ (an index of a table), and ρ_t = T/(⟨T, ⊗v⟩
+// ⊗m) for each table T. m are the messages from the table to its indices and v those back; ⊗ is the product over the table's indices, and
+// ⟨T, ⊗v⟩ the sum of T·⊗v over all entries. Linear time and memory. The only error is the context's.
 func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.State) (*gauge, error) {
 	gauge := &gauge{
 		belief:     make([][]float64, len(e.Dims)),

@@ -219,7 +219,7 @@ func (e *embedder) placeSquares() (err error) {
 		e.unexplored = e.unexplored[:len(e.unexplored)-1]
 		newSquares := 0
 		e.forEachSquare(side.a, side.b, func(d, c int32) {
-			isBehind := d == side.behindA && c == side.behindB
+			isBehind := d == side.behindA && c == side.behindB // the square from which this edge was queued
 			if isBehind || err != nil {
 				return
 			}
@@ -262,8 +262,8 @@ func (e *embedder) notePeriod(rows, cols int32) {
 	}
 }
 
-// moveToRow moves the points (row, column) of the current component so that its first row is row and its first column 0. It returns the
-// first row below it.
+// moveToRow shifts the points (row, column) of the current component: its first row becomes the given row, and its first column 0. It
+// returns the first row below it.
 func (e *embedder) moveToRow(row int32) int32 {
 	first, lastRow := e.pointOf[e.component[0]], e.pointOf[e.component[0]][0]
 	for _, i := range e.component {
@@ -281,7 +281,8 @@ func (e *embedder) moveToRow(row int32) int32 {
 const maxPointsPerIndex = 64
 
 // buildLattice returns the lattice of all placed indices, of which the first inSquares are in squares. It returns an error if two of these
-// have the same point, or if most points have no index.
+// have the same point, or if most points have no index. A lattice may close on itself: e.period is the number of rows, and of columns,
+// after which it does, or 0.
 func (e *embedder) buildLattice(placed []int32, inSquares int) (*lattice, error) {
 	l := &lattice{indices: make([]int32, len(placed))}
 	var size point // rows and columns
@@ -310,7 +311,7 @@ func (e *embedder) buildLattice(placed []int32, inSquares int) (*lattice, error)
 // two of the first inSquares placed indices have the same point, it ends early and returns true.
 func (l *lattice) sortByPoint(pointOf []point, placed []int32, inSquares int) (hasSharedPoint bool) {
 	// Sort by counting. First pointStart[p+2] is the number of indices at point p. Summed up, pointStart[p+1] is where the indices at
-	// point p begin. It moves on with each index that is filled in, and in the end it is where the indices at point p end.
+	// point p begin. This entry grows by 1 with each index that is filled in, so that in the end it is where the indices at point p end.
 	pointNumber := func(i int32) int { return int(pointOf[i][0])*l.cols.points + int(pointOf[i][1]) }
 	points := l.rows.points * l.cols.points
 	l.pointStart = make([]int32, points+2)

@@ -109,11 +109,12 @@ func (w *walker) appendIfAhead(walk []int32, leg int32) []int32 {
 	return walk
 }
 
-// withFreeLegs returns the same regions, but adds to each the free legs of its tables: those that are in no region. A free leg dangles, so
-// the ratios Z_r / Z_BP stay as they are. But the region then has the marginal of the index at the leg, which does not follow from the
-// marginals of the table's other indices. A leg is one index of one table.
+// withFreeLegs returns the same regions, but adds to each the free legs of its tables: those that are in no region. A leg is one index of
+// one table. A free leg makes no cycle in the region, so the ratio Z_r / Z_BP stays as it is. But the region then has the marginal of the
+// index at the leg, which does not follow from the marginals of the table's other indices.
 func (l *list) withFreeLegs(g *graph) *list {
-	isInRegion, hasFreeLegs := make([]bool, len(g.indexOf)), make([]bool, len(g.edges))
+	isInRegion := make([]bool, len(g.indexOf))
+	isTableDone := make([]bool, len(g.edges)) // by table: its free legs are in the present region already
 	for _, leg := range l.legs {
 		isInRegion[leg] = true
 	}
@@ -124,15 +125,15 @@ func (l *list) withFreeLegs(g *graph) *list {
 		for _, leg := range legs {
 			t := g.tableOf[leg]
 			first, end := g.legRange(t)
-			for tableLeg := first; tableLeg < end && !hasFreeLegs[t]; tableLeg++ {
+			for tableLeg := first; tableLeg < end && !isTableDone[t]; tableLeg++ {
 				if !isInRegion[tableLeg] {
 					extended.legs = append(extended.legs, tableLeg)
 				}
 			}
-			hasFreeLegs[t] = true
+			isTableDone[t] = true
 		}
 		for _, leg := range legs {
-			hasFreeLegs[g.tableOf[leg]] = false
+			isTableDone[g.tableOf[leg]] = false
 		}
 		extended.offsets = append(extended.offsets, len(extended.legs))
 	}

@@ -131,7 +131,7 @@ func (c *corrections) markFreeLegs() {
 		if !c.prepared.family.source.mayBeLargest(r) { // its legs are in a larger region, too
 			continue
 		}
-		legs, _ := c.prepared.family.source.region(r, w)
+		legs, _ := c.prepared.family.source.region(r, w) // the counting number does not matter
 		for _, leg := range legs {
 			c.isFree[leg] = false
 		}
@@ -151,8 +151,8 @@ func (c *corrections) passAlongFreeLegs() {
 	}
 }
 
-// tablesWithFreeLegs returns the tables that have a free leg and can be reached through such tables from an index in a region, in the order
-// of a breadth-first search from all these indices. A leg is one index of one table; it is free if it is in no region.
+// tablesWithFreeLegs returns tables that have a free leg, in the order of a breadth-first search. The search begins at all indices that are
+// in a region and goes through tables with a free leg only. A leg is one index of one table; it is free if it is in no region.
 func (c *corrections) tablesWithFreeLegs() (tables []int32) {
 	g := c.graph
 	isIndexVisited, isTableVisited := make([]bool, len(g.dims)), make([]bool, len(g.edges))

@@ -30,14 +30,14 @@ func price(ctx context.Context, h contractionorder.Hypergraph) (c cost, err erro
 	}
 	err = contractionorder.WalkPlainly(ctx, h, order, func(s *contractionorder.Step) bool {
 		summed := float64(h.Dims[s.Sum[0]])
-		log2 := 0.0 // of the entries of the table before the sum; s.Full may be beyond float64
+		log2 := 0.0 // of the number of entries of the table before the sum; the number itself, s.Full, may be beyond float64
 		for _, i := range slices.Backward(s.Out) {
 			log2 += math.Log2(float64(h.Dims[i]))
 		}
 		log2 += math.Log2(summed)
 		c.log2 = max(c.log2, log2)
 		c.flops += math.Exp2(log2) * float64(len(s.In)+1)
-		c.entries += math.Exp2(log2) / summed
+		c.entries += math.Exp2(log2) / summed // those of the table after the sum
 		return true
 	})
 	return c, err
@@ -74,8 +74,8 @@ func (p *program) value(m *compiled.Memory) float64 {
 	z := 1.0
 	for n := range p.Steps {
 		p.Forward(m, n)
-		if p.Steps[n].Size == 1 { // the last step of a connected part
-			z *= m.Tables[p.Leaves+n][0]
+		if p.Steps[n].Size == 1 { // the last step of a connected part: its result is a number
+			z *= m.Tables[p.Leaves+n][0] // after the first p.Leaves tables comes the result of each step
 		}
 	}
 	return z

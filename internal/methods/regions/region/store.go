@@ -57,8 +57,8 @@ func (s *store) add(legs []int32) (number int, isNew bool, err error) {
 	return n, true, nil
 }
 
-// find returns the number of the region with the given legs, whose hash is h. isStored is false if there is none. Regions whose hash is the
-// same as that of an earlier one are in s.collisions.
+// find returns the number of the region with the given legs, whose hash is h. isStored is false if there is none. s.byHash has the first
+// region with a hash, and s.collisions all others with the same hash.
 func (s *store) find(h uint64, legs []int32) (r int32, isStored bool) {
 	r, hasHash := s.byHash[h]
 	if !hasHash {
@@ -104,7 +104,7 @@ func hash(legs []int32) uint64 {
 	return h ^ h>>32
 }
 
-// byLeg returns, for each leg of a graph with that many legs, the given regions that contain it: list[start[leg]:start[leg+1]], in the
+// byLeg returns for each leg, a number below legs, the given regions that contain it: list[start[leg]:start[leg+1]], in the
 // order of regions.
 func (s *store) byLeg(legs int, regions []int32) (start, list []int32) {
 	start = make([]int32, legs+1)

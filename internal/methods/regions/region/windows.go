@@ -48,8 +48,9 @@ func (l line) interval(k, j int) (from, to int, alpha int64) {
 func (w *windows) len() int { return w.rows.intervals(w.size) * w.cols.intervals(w.size) }
 
 // region returns the legs of rectangle r, cut to its 2-core, and its counting number. A leg is one index of one table. There are no legs if
-// the rectangle has no cycle. Rectangles are numbered row by row: an interval of rows times an interval of columns. The 2-core is what
-// remains after indices and tables with a single leg have been removed, again and again.
+// the rectangle has no cycle. Rectangles are numbered row by row: an interval of rows times an interval of columns. If the rows or the
+// columns are a closed line, an interval may go on at the beginning of the line. The 2-core is what remains after indices and tables with a
+// single leg have been removed, again and again.
 func (w *windows) region(r int, m *worker) (legs []int32, alpha int64) {
 	across, n := w.cols.intervals(w.size), w.cols.points
 	top, bottom, rowAlpha := w.rows.interval(w.size, r/across)

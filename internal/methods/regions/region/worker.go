@@ -79,7 +79,7 @@ func (w *worker) ratio(legs []int32, marginals bool) (float64, *program) {
 }
 
 // contractedTable returns the table ρ_t of a local table, with its legs outside the region summed out. It is valid until the next region. A
-// leg is one index of one table, and ρ_t is the table in the gauge of the messages of belief propagation.
+// leg is one index of one table, and ρ_t is the table scaled by the messages of belief propagation (newGauge).
 func (w *worker) contractedTable(t int) []float64 {
 	g, rho, legs := w.graph, w.gauge.rho[w.tableIDs[t]], w.tableLegs(t)
 	first, end := g.legRange(w.tableIDs[t])
@@ -102,7 +102,7 @@ func (w *worker) contractedTable(t int) []float64 {
 	return sums
 }
 
-// addSummedTable adds to sums the table ρ, summed over those of its indices that the region does not have. A leg is one index of one table:
+// addSummedTable adds to sums the table ρ, in which the indices outside of the region are summed out. A leg is one index of one table:
 // ρ has the axes first ≤ leg < end, and sums the axes legs. A value x of a summed leg ℓ has the weight q_ℓ(x).
 func (w *worker) addSummedTable(sums, rho []float64, first, end int32, legs []int32) {
 	g := w.graph

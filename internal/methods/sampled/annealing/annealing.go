@@ -65,8 +65,8 @@ type checkpoints struct {
 	lnWeights [][]float64
 }
 
-// checkpointAt returns the number of the part of the rungs that ends with rung k, or −1 if none does or log-weights are not recorded. With
-// 8 rungs in 4 parts, part 0 ends with rung 2.
+// checkpointAt returns the number of the part that ends with rung k, or −1 if none does or log-weights are not recorded. The rungs, the
+// steps of a chain, are divided into equal parts. Example: of 8 rungs in 4 parts, part 0 ends with rung 2.
 func (p *Path) checkpointAt(k int) int {
 	if p.checkpoints == nil {
 		return -1
@@ -78,8 +78,8 @@ func (p *Path) checkpointAt(k int) int {
 	return k*parts/p.Rungs - 1
 }
 
-// Beta returns β at rung k of p.Rungs. Knots divide the rungs into equal parts: Knots[j] is β at the end of part j, and β is linear within
-// a part, from 0 in the first. Without knots β = k/p.Rungs.
+// Beta returns β after k of the p.Rungs steps of a chain, called rungs. Knots divide the rungs into equal parts: Knots[j] is β at the end
+// of part j, and β is linear within a part, from 0 in the first. Without knots β = k/p.Rungs.
 func (p *Path) Beta(k int) float64 {
 	if len(p.Knots) == 0 || k >= p.Rungs { // at rung p.Rungs β is 1
 		return float64(k) / float64(p.Rungs)
@@ -139,7 +139,7 @@ func New(e *sumproduct.Expression) (*Model, error) {
 	}
 	m := &Model{expression: e, dims: e.Dims, uniform: w}
 	if w.spins != nil {
-		m.forestClasses = sync.OnceValue(w.model.Forests)
+		m.forestClasses = sync.OnceValue(w.model.Forests) // computed when they are needed first
 	}
 	return m, nil
 }
@@ -265,7 +265,7 @@ func (m *Model) FixedRungs(step Step) float64 {
 	return fixed / sweep
 }
 
-// prices returns the flops of a sweep, which a chain has at every rung, and the flops of a chain that do not depend on its rungs.
+// prices returns the flops of a sweep, one step of a chain, and the further flops of a chain, which are the same for any number of steps.
 func (m *Model) prices(step Step) (sweep, fixed float64) {
 	switch s := m.uniform.spins; {
 	case s == nil:
@@ -295,8 +295,8 @@ func (m *Model) ForestFlops() float64 {
 	return m.uniform.model.ForestFlops()
 }
 
-// Bytes returns the memory that a Run of some components takes on that many threads, with the memory of p.ExtraStarts, but without that of
-// the model. A component has a chain from every start.
+// Bytes returns the memory that a Run of some components takes on the given number of threads. It counts the memory for p.ExtraStarts, but
+// not that of the model. A component has a chain from every start.
 func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) float64 {
 	// A thread carries a group of chains: a number per chain and spin, or per chain and row of tables.
 	perThread := 0.0
@@ -374,8 +374,8 @@ func (m *Model) LnBeliefs(ctx context.Context, w *Weights) ([]float64, error) {
 }
 
 // Run carries the chains of components from ≤ c < to, both multiples of GroupSize, and returns their weights. It takes the given number of
-// goroutines (0: one per processor). Cost: Flops of every chain. Errors: those of the context, checked after every rung, of modes.Find and
-// of newWalker.
+// goroutines (0: one per processor). Cost: Flops of every chain. Errors: those of the context, checked at every step of a chain, of
+// modes.Find and of newWalker.
 func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, marginals bool) (*Weights, error) {
 	// A walker carries the chains from one start.
 	walkers, err := m.walkers(ctx, p)
@@ -421,14 +421,14 @@ func (m *Model) runStarts(
 	chainLn = make([]float64, starts*int(to-from))
 	for k, start := range walkers {
 		path := p
-		path.Seed ^= streams * uint64(k)
+		path.Seed ^= streams * uint64(k) // other random numbers for every start
 		ln := make([]float64, to-from)
 		endStates, err := m.runChains(ctx, start, path, from, ln, threads, keepsStates)
 		if err != nil {
 			return nil, err
 		}
 		for c, l := range ln {
-			chainLn[c*starts+k] = l + start.lnConstant
+			chainLn[c*starts+k] = l + start.lnConstant // of the factors that the chains leave out
 		}
 		w.endStates = append(w.endStates, endStates...)
 	}
@@ -438,9 +438,9 @@ func (m *Model) runStarts(
 // streams separates the random numbers of the starts: the seed of start k is Seed XOR k·streams.
 const streams = 0x9e3779b97f4a7c15
 
-// runChains carries chains from ≤ c < from+len(ln), which begin at one start, and adds their log-weights to ln. endStates[g] has the last
-// states of group g of the chains (Weights.endStates); it is nil without keepsStates. Steps of forests are replaced by those of the heat
-// bath if the model has no form for them. The error is that of the context.
+// runChains carries chains from ≤ c < from+len(ln), which begin at one start, and adds their log-weights to ln. A group is GroupSize
+// chains, which are carried together. endStates[g] has the last states of group g (Weights.endStates); it is nil without keepsStates. Steps
+// of forests are replaced by those of the heat bath if the model has no form for them. The error is that of the context.
 func (m *Model) runChains(
 	ctx context.Context, start *walker, p Path, from int64, ln []float64, threads int, keepsStates bool,
 ) (endStates [][]uint8, err error) {
@@ -464,9 +464,9 @@ func (m *Model) runChains(
 	return endStates, err
 }
 
-// Gains runs the chains from ≤ c < to and returns their weights, and how much their log-weights grow on the way. The rungs, a multiple of
-// parts, are divided into equal parts: gains[k][c−from] is the growth in part k. Chains that end with weight 0 have gains, too. Errors:
-// those of Run.
+// Gains runs the chains from ≤ c < to and returns their weights, and how much their log-weights grow on the way. The way has p.Rungs steps,
+// a multiple of parts, and is divided into equal parts: gains[k][c−from] is the growth in part k. Chains that end with weight 0 have gains,
+// too. Errors: those of Run.
 func (m *Model) Gains(ctx context.Context, p Path, from, to int64, parts int) (gains [][]float64, w *Weights, err error) {
 	gains = make([][]float64, parts)
 	for k := range gains {

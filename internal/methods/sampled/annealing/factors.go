@@ -80,7 +80,7 @@ func newTableModel(e *sumproduct.Expression, startLn [][]float64) (*tableModel, 
 		return nil, fault.New(fault.Unsupported, "annealing: %.3g differences of tables, at most %d", differences, int64(maxDifferences))
 	}
 
-	// An index of one value takes no steps.
+	// List what the steps of each index read. An index of one value takes no steps. offsets lets equal differences share their memory.
 	offsets := map[string]int32{}
 	for i, d := range e.Dims {
 		f.maxValues = max(f.maxValues, d)
@@ -118,7 +118,8 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 	f.ops = append(f.ops, fixed...)
 	f.sites = append(f.sites, site{int32(i) * rowBytes, int32(d), int32(movingEnd), int32(len(f.ops))})
 	for a := 1; a < d; a++ {
-		start := f.startLn[i][a] - f.startLn[i][0] // the path weighs tables relative to the start, whose differences come apart
+		// At β the log odds of value a to value 0 are start + β·(ln of the tables − start), so the two parts are stored apart.
+		start := f.startLn[i][a] - f.startLn[i][0]
 		f.unaryDifferences = append(f.unaryDifferences, float32(unary[a]-unary[0]-start))
 		f.startDifferences = append(f.startDifferences, float32(start*math.Log2E))
 	}
@@ -128,8 +129,9 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 // rowBytes is the size of a row: GroupSize numbers of 4 bytes.
 const rowBytes = 4 * GroupSize
 
-// pairOp returns the operation of index i for a table over two indices, and adds its differences. The row of the other index selects the
-// difference.
+// pairOp returns the operation that a step of index i does for a table over two indices: it adds a difference of the table's logarithms to
+// those of each value of i. It also adds these differences to the model. Which one a chain reads depends on the value of the other index,
+// so o.rowOffset is the row of that index.
 func (f *tableModel) pairOp(i int, table *logTable, offsets map[string]int32) op {
 	other, stride, otherStride := table.scope[1], f.dims[table.scope[1]], 1 // the other index, and the strides of i and of it
 	if other == i {
@@ -141,9 +143,10 @@ func (f *tableModel) pairOp(i int, table *logTable, offsets map[string]int32) op
 	return o
 }
 
-// tableOp returns the operation of index i for a table over three or more indices, and adds its differences. The table's own row selects
-// the difference; the caller sets rowOffset. Entry k has value k/stride%d of index i; replacing it by a moves to entry k + (a −
-// k/stride%d)·stride.
+// tableOp returns the operation that a step of index i does for a table over three or more indices: it adds a difference of the table's
+// logarithms to those of each value of i. It also adds these differences to the model. Which one a chain reads depends on its present entry
+// k of the table, which the table has a row for; the caller sets that row as rowOffset. Entry k has value k/stride%d of index i; replacing
+// it by a moves to entry k + (a − k/stride%d)·stride.
 func (f *tableModel) tableOp(i int, table *logTable, offsets map[string]int32) op {
 	d, stride := f.dims[i], 1
 	for k := len(table.scope) - 1; table.scope[k] != i; k-- {
@@ -154,8 +157,8 @@ func (f *tableModel) tableOp(i int, table *logTable, offsets map[string]int32) o
 	return o
 }
 
-// newLogTable returns the logarithms of a table's entries t.Data[k]·2^t.Exp[k]. So that chains can cross states of weight 0, the logarithm
-// of an entry of 0 is the least of the others less hardness, nats.
+// newLogTable returns the logarithms of a table's entries t.Data[k]·2^t.Exp[k]. An entry of 0 gets a finite logarithm, so that chains can
+// cross states of weight 0: the smallest one of the other entries less hardness, nats.
 func newLogTable(t sumproduct.Table) logTable {
 	logs := logTable{scope: t.Scope, ln: make([]float64, len(t.Data)), isZero: make([]bool, len(t.Data))}
 	smallestLn := math.Inf(1)
@@ -241,7 +244,7 @@ func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float
 		if ctx.Err() != nil {
 			return nil
 		}
-		if k%renewalRungs == 0 || k+1 == p.Rungs {
+		if k%renewalRungs == 0 || k+1 == p.Rungs { // sweeps change energies step by step, and roundings add up
 			w.recomputeEnergies()
 		}
 		for c, e := range w.energy { // ln ψ_β(x) grows by e per unit of β
@@ -250,7 +253,7 @@ func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float
 		if part := p.checkpointAt(k + 1); part >= 0 { // record the log-weights at the end of this part of the rungs
 			copy(p.checkpoints.lnWeights[part][first-p.checkpoints.first:], ln)
 		}
-		if k+1 < p.Rungs {
+		if k+1 < p.Rungs { // the last weight needs no sweep at β = 1
 			w.sweep(p.Beta(k+1), p.Step)
 		}
 	}
@@ -280,7 +283,7 @@ func (f *tableModel) startChains(seed, first uint64) *tableChains {
 	// Draw the value a of each index: the first at which the probabilities exceed a uniform number.
 	for i, d := range f.dims {
 		for c := range GroupSize {
-			remaining, a := float64(w.nextWord(c))*0x1p-32, 0
+			remaining, a := float64(w.nextWord(c))*0x1p-32, 0 // a word has 32 bits: uniform in [0, 1)
 			for ; a < d-1; a++ {
 				if remaining -= math.Exp(f.startLn[i][a]); remaining < 0 {
 					break
@@ -390,7 +393,7 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 			}
 
 			// Update the energy, the rows of the tables and the value.
-			w.buffer[0] = 0
+			w.buffer[0] = 0 // of value 0, which fillBuffer leaves out
 			if d == 2 {
 				w.energy[c] += float64(float32(float32(value-row[c]) * w.buffer[1]))
 			} else {
@@ -401,12 +404,13 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 			}
 			row[c] = value
 		}
-		firstOp, firstUnary = int(s.end), firstUnary+d-1
+		firstOp, firstUnary = int(s.end), firstUnary+d-1 // d − 1: one for each value but 0
 	}
 }
 
-// fillBuffer sets buffer[a], for 0 < a < d, to the energy of chain c with a site at value a less that at value 0: the difference of the
-// tables over the site alone, unary, and those of the operations of all other tables.
+// fillBuffer sets buffer[a], for 0 < a < d, to the energy of chain c with a site, an index that takes steps, at value a less that at value
+// 0. That is the sum of the differences of the tables over the site alone, unary, and of one difference for each operation, which stands
+// for another table of the site.
 func (w *tableChains) fillBuffer(d int, ops []op, unary []float32, c int) {
 	for a := 1; a < d; a++ {
 		w.buffer[a] = unary[a-1]
@@ -452,7 +456,7 @@ func stepMany(buffer []float32, scale float32, start []float32, u float32) (valu
 	}
 	total := float32(0)
 	for a := range sums {
-		total += exp2Minus(min(top-sums[a], 126))
+		total += exp2Minus(min(top-sums[a], 126)) // 126: the range of exp2Minus
 		sums[a] = total
 	}
 

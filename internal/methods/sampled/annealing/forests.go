@@ -66,7 +66,7 @@ func (f *forests) placeForest(s *ising.Model, class, members, order []int, isPla
 			if class[child] != class[i] || isPlaced[child] { // in another forest, or the parent of i
 				continue
 			}
-			f.parentCouplings[len(order)] = float32(-unit * s.J[k]) // unit: log odds in powers of 2
+			f.parentCouplings[len(order)] = float32(-unit * s.J[k]) // −K; unit turns J into log odds K in powers of 2
 			f.parentOffsets[len(order)] = int32(place * rowBytes)
 			f.drift += float64(float32(unit * s.J[k])) // sums over forests are relative to 2^{β·drift/2}
 			order, isPlaced[child] = append(order, child), true
@@ -189,9 +189,9 @@ type downArgs struct {
 	oldRoot, newRoot float32
 }
 
-// sweepForests carries every forest of all eight chains from one rung to another, given by their √β. It sums a forest out from the leaves
-// up, at the two rungs, and multiplies the weights by the ratio of the sums. Then it draws the forest at the new rung from the roots down.
-// A forest is spins whose couplings among themselves make no cycle.
+// sweepForests carries every forest of all eight chains from one rung, a value of β, to another. The two are given by their √β. It sums a
+// forest out from the leaves up, at the two rungs, and multiplies the weights by the ratio of the sums. Then it draws the forest at the new
+// rung from the roots down. A forest is spins whose couplings among themselves make no cycle.
 func (b *spinChains) sweepForests(oldRoot, newRoot float32) {
 	// The couplings of the new rung before are those of the old rung now.
 	m, old, new := b.messages, rung{oldRoot * oldRoot, oldRoot}, rung{newRoot * newRoot, newRoot}
@@ -217,7 +217,8 @@ func (b *spinChains) sweepForests(oldRoot, newRoot float32) {
 	}
 }
 
-// computeParentCouplings computes the couplings 2^{βK} of all spins to their parents at the new rung, whose β is given.
+// computeParentCouplings computes the couplings 2^{βK} of all spins to their parents at the new rung, whose β is given. parentCouplings has
+// −K, and exp2Minus(x) is 2^−x.
 func (b *spinChains) computeParentCouplings(beta float32) {
 	n := (b.n + GroupSize - 1) / GroupSize * GroupSize
 	if vectors {
@@ -231,8 +232,9 @@ func (b *spinChains) computeParentCouplings(beta float32) {
 
 // sumOut sums out the n spins from first on, the last first, in all eight chains. A spin has odds o, given its children and the spins of
 // other forests, and coupling t = 2^{βK} to its parent. Its sum is o+t, and its factor in the parent's odds (ot+1)/(o+t). The weight is
-// multiplied by the sum at the new rung over that at the old. A forest is spins whose couplings among themselves make no cycle, and a rung
-// is β and √β. The parent of a root is a row that nobody reads.
+// multiplied by the sum at the new rung over that at the old. It is also multiplied by 2^{(x−y)/2}, where x and y are the spin's log odds
+// by its fields at the old rung and at the new one: its values weigh 2^{±x/2}, and sums take 2^x and 1 instead. A forest is spins whose
+// couplings among themselves make no cycle, and a rung is β and √β. The parent of a root is a row that nobody reads.
 func (b *spinChains) sumOut(first, n int, old, new rung) {
 	m := b.messages
 	if vectors {

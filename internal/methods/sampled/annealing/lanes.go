@@ -16,7 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
-// unit turns a field into the logarithm of the odds of a spin in powers of 2.
+// unit turns a field h into the log odds of a spin in powers of 2: log2 of p(+1)/p(−1) = e^{2h} is 2h·log2(e).
 const unit = 2 * math.Log2E
 
 // spinModel is a model of spins in the form for the loops. Fields and couplings are log odds in powers of 2. Spins are in the order of
@@ -57,8 +57,8 @@ func newSpinModel(s *ising.Model, startOdds []float32) *spinModel {
 	}
 	isDense := float64(len(s.To)) >= denseShare*float64(s.N)*float64(s.N)
 	if !isDense {
-		// Spins take steps colour by colour, since neighbours in sequence would wait for one another. Measured on lattices: two thirds of
-		// the time.
+		// Spins of one colour have no couplings with each other. They take steps colour by colour, since neighbours in sequence would wait
+		// for one another. Measured on lattices: two thirds of the time.
 		order = slices.Concat(s.Colours()...)
 		s, startOdds = s.Reordered(order), reordered(startOdds, order)
 	}
@@ -85,7 +85,7 @@ func newOrderedSpins(s *ising.Model, startOdds []float32, order []int) *spinMode
 		l.neighbourEnds[i] = s.First[i+1]
 	}
 	for k, to := range s.To {
-		l.neighbourOffsets[k] = to * 4 * GroupSize
+		l.neighbourOffsets[k] = to * 4 * GroupSize // in bytes
 		l.couplings[k] = float32(unit * s.J[k])
 	}
 	return l
@@ -99,9 +99,9 @@ func reordered(x []float32, order []int) (y []float32) {
 	return y
 }
 
-// makeDenseRows divides the spins of a dense model into groups of eight. Each group has its couplings to all spins, r.couplings[j·8+c] for
-// spin j and the c-th of the group, and a list of the couplings from each of its spins to later ones of the group. In the model, couplings
-// first[i] ≤ k < first[i+1] are those of spin i, to spin ends[k].
+// makeDenseRows divides the spins of a dense model into groups of eight. A group r has two lists of couplings: r.couplings[j·8+c] between
+// any spin j and the c-th spin of the group, and r.laterCouplings from each spin of the group to later spins of the group. In the model,
+// couplings first[i] ≤ k < first[i+1] are those of spin i, to spin ends[k].
 func (l *spinModel) makeDenseRows() {
 	first, ends := l.model.First, l.model.To
 	for begin := 0; begin < l.n; begin += GroupSize {
@@ -112,7 +112,7 @@ func (l *spinModel) makeDenseRows() {
 				r.couplings[neighbour*GroupSize+i-begin] = l.couplings[k]
 				isLater := neighbour > i && neighbour < begin+GroupSize
 				if isLater {
-					r.laterOffsets = append(r.laterOffsets, int32(neighbour-begin)*4*GroupSize)
+					r.laterOffsets = append(r.laterOffsets, int32(neighbour-begin)*4*GroupSize) // in bytes
 					r.laterCouplings = append(r.laterCouplings, l.couplings[k])
 				}
 			}
@@ -133,7 +133,8 @@ func (l *spinModel) sweepFlops() float64 {
 	}
 	work := n * (9 + 0.06*n) // a step for each spin, and its field as a sum over all spins
 	for _, r := range l.denseRows {
-		work += 1.3 * float64(len(r.laterCouplings))
+		// computeFields reads the spins before any of the eight has stepped. So a step then changes the fields of later ones of the eight.
+		work += 1.3 * float64(len(r.laterCouplings)) // measured
 	}
 	return work
 }
@@ -175,8 +176,8 @@ const renewalRungs = 256
 // maxFactors limits the factors, each at most 2, of a product in float32: the product is at most 2^96, and float32 ends at 2^128.
 const maxFactors = 96
 
-// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. With keepsStates it returns their last states
-// (lastStates). It returns nil if the context ends.
+// anneal carries chains first to first+7 along a path, which leads from independent spins at β = 0 to the model at β = 1 in p.Rungs steps.
+// It adds the chains' log-weights to ln. With keepsStates it returns their last states (lastStates). It returns nil if the context ends.
 func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float64, keepsStates bool) []uint8 {
 	// A sweep carries every spin from one rung to the next, which are given by their √β.
 	b := l.startChains(p.Seed, uint64(first))
@@ -231,7 +232,7 @@ func (l *spinModel) startChains(seed, first uint64) *spinChains {
 	for i := range l.n {
 		for c := range GroupSize { // spin i of chain c
 			b.spins[i*GroupSize+c] = -1
-			if float64(b.nextWord(c))*0x1p-32 < l.startUp[i] {
+			if float64(b.nextWord(c))*0x1p-32 < l.startUp[i] { // a word has 32 bits: uniform in [0, 1)
 				b.spins[i*GroupSize+c] = 1
 			}
 		}
@@ -245,8 +246,8 @@ func (l *spinModel) startChains(seed, first uint64) *spinChains {
 	return b
 }
 
-// recomputeFields computes the fields Σ_j √β J_ij s_j anew from the spins, so that roundings do not add up. All spins are at the same rung,
-// and root is its √β.
+// recomputeFields computes the fields Σ_j √β J_ij s_j anew from the spins, so that roundings do not add up. All spins are at the same β,
+// and root is √β.
 func (b *spinChains) recomputeFields(root float32) {
 	clear(b.fieldRows)
 	for i := range b.n {
@@ -288,13 +289,13 @@ func (b *spinChains) addLogWeights(ln []float64) {
 	}
 }
 
-// roundingCorrection returns, for every chain, ln ψ of its last state less the ln ψ of the model with rounded fields and couplings. The
-// path ended at the rounded model, which has float32, so that log-weights need the correction.
+// roundingCorrection returns a correction of the log-weight of every chain. Chains walk to a model whose fields and couplings are rounded
+// to float32. The correction is ln ψ of the chain's last state in the model less ln ψ of the same state in the rounded model.
 func (b *spinChains) roundingCorrection() (ln [GroupSize]float64) {
 	m := b.model
 	for i := range m.N {
 		var field [GroupSize]float64
-		fieldError := m.H[i] - float64(b.fields[i])/unit // b.fields are rounded log odds in powers of 2, unit for a field of 1
+		fieldError := m.H[i] - float64(b.fields[i])/unit // fields[i] is unit·H[i] rounded to float32
 		for c := range field {
 			field[c] = fieldError
 		}
@@ -347,8 +348,9 @@ type fieldArgs struct {
 	newRoot    float32  // √β of the new rung
 }
 
-// sweep carries every spin of all eight chains from one rung to another, given by their √β. A spin's step changes the fields of its
-// neighbours. A dense model computes the fields of eight spins at once instead, and its steps change only fields among the eight.
+// sweep carries every spin of all eight chains from one rung, a value of β, to another. The two are given by their √β. A spin's step
+// changes the fields of its neighbours. A dense model computes the fields of eight spins at once instead, and its steps change only fields
+// among the eight.
 //
 // Each step multiplies the weight's products newProduct and oldProduct, which are float32, by a factor of at most 2. So
 // reserveFactors makes room in them for the steps of at most maxFactors spins at a time.
@@ -389,7 +391,7 @@ type stepRange struct {
 	couplings        []float32
 }
 
-// stepSpins carries the spins of a range to the new rung, with the processor's vectors if it has them.
+// stepSpins carries the spins of a range from a.old to a.new, two values of β, with the processor's vectors if it has them.
 func (b *spinChains) stepSpins(a *sweepArgs, r stepRange) {
 	if !vectors {
 		b.stepSpinsPortable(a, r)
@@ -402,10 +404,10 @@ func (b *spinChains) stepSpins(a *sweepArgs, r stepRange) {
 	sweepVector(a)
 }
 
-// stepSpinsPortable is stepSpins without vectors. Each spin in turn is drawn at the new rung in all eight chains c. At a rung its log odds,
-// in powers of 2, are √β·field + β·h + start, where field sums over its neighbours, h is its own field, and start its log odds at the start
-// of a chain. Rows have eight numbers, one for each chain. The weight of a chain is multiplied by 2cosh of the spin's field at the new rung
-// over that at the old: with log odds y and x that is 2^{(|y|−|x|)/2} (1 + 2^−|y|)/(1 + 2^−|x|). |y|−|x| is
+// stepSpinsPortable is stepSpins without vectors. A rung is a value of β. Each spin in turn is drawn at the new rung in all eight chains c.
+// Its log odds at a rung, in powers of 2, are √β·field + β·h + start. Here field is the sum over its neighbours, h its own field, and start
+// the log odds with which chains begin. Rows have eight numbers, one for each chain. The weight of a chain is multiplied by 2cosh of the
+// spin's field at the new rung over that at the old: with log odds y and x that is 2^{(|y|−|x|)/2} (1 + 2^−|y|)/(1 + 2^−|x|). |y|−|x| is
 // added to gain, twice the log2 of the weight, and the other factors go to newProduct and oldProduct.
 func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 	k := int32(r.firstCoupling)
@@ -439,9 +441,9 @@ func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 	}
 }
 
-// stepSpin returns the spin ±1 after a step from the spin old. x and y are its log odds at the old rung and at the new one. ratio is the
-// probability of the unlikely value over that of the likely one at the new rung, and oldFactor is 1 plus that at the old rung. u is uniform
-// in [0, 1).
+// stepSpin returns the spin ±1 after a step from the spin old, which leads from one rung, a value of β, to the next. x and y are its log
+// odds at the old rung and at the new one. ratio is the probability of the unlikely value over that of the likely one at the new rung, and
+// oldFactor is 1 plus that at the old rung. u is uniform in [0, 1).
 //
 // The unlikely value has probability ratio/(1+ratio). A Metropolis step always leaves the unlikely value. It leaves the likely value, which
 // had probability 1/oldFactor at the old rung, with probability ratio·oldFactor/(1+ratio): so the unlikely value gets probability
@@ -461,8 +463,9 @@ func stepSpin(old, x, y, oldFactor, ratio, u float32, step Step) float32 {
 	return s
 }
 
-// computeFields computes the fields of eight spins from first on in all chains: fieldRows[k·8+c] for the k-th of them in chain c. The spins
-// before first are at the new rung, all others at the old one.
+// computeFields computes the fields of eight spins from first on in all chains: fieldRows[k·8+c] = Σ_i √β_i J_ik s_i for the k-th of them
+// in chain c. A rung is a value of β. The spins before first are at the new rung, with newRoot as √β_i, and all others at the old one, with
+// oldRoot.
 func (b *spinChains) computeFields(r *eightSpins, first int, oldRoot, newRoot float32) {
 	if vectors {
 		f := fieldArgs{

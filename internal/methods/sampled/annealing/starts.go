@@ -53,7 +53,7 @@ func (g *givenWalkers) walkersOf(e *sumproduct.Expression, starts [][][]float64)
 	for _, p := range starts {
 		w, err := newWalker(e, mixWithUniform(p))
 		if err != nil {
-			g.starts = nil
+			g.starts = nil // nothing is kept
 			return nil, err
 		}
 		g.walkers = append(g.walkers, w)
@@ -157,8 +157,9 @@ func rareLevelOf(startLn [][]float64) float64 {
 	return max(mean-rareDeviations*math.Sqrt(variance)-rareNats, uniformLn)
 }
 
-// recordLnG sets w.lnGs to ln g of every start at the last state of every chain: with S starts, w.lnGs[(c·S+k)·S+j] is that of start j at
-// the last state of the chain of component c from start k. walkers[j] carries the chains from start j.
+// recordLnG sets w.lnGs to ln g_j of every start j at the last state of every chain. g_j compares how likely start j is to draw the state
+// (lnG), so that g_k/Σ_j g_j is the share of the chain from start k in its component. With S starts, w.lnGs[(c·S+k)·S+j] is ln g_j at the
+// last state of the chain of component c from start k. walkers[j] carries the chains from start j.
 func (m *Model) recordLnG(w *Weights, walkers []*walker) {
 	state := make([]int, len(m.dims))
 	w.lnGs = make([]float64, 0, len(w.chainLn)*len(walkers))

@@ -39,8 +39,8 @@ func newWalker(e *sumproduct.Expression, startLn [][]float64) (w *walker, err er
 		if len(ln) == 2 {
 			startOdds[i] = float32((ln[1] - ln[0]) * math.Log2E)
 		}
-		// Chains weigh states relative to the start, e^{field·s}/(2cosh field) for spin s: its field is subtracted. A field of 1 has log odds
-		// unit in powers of 2.
+		// Chains weigh states relative to the start, e^{field·s}/(2cosh field) for spin s: its field is subtracted. A field of 1 has log
+		// odds unit in powers of 2.
 		field := float64(startOdds[i]) / unit
 		s.H[i] -= field
 		w.lnConstant += math.Ln2 + math.Log(math.Cosh(field))
@@ -49,7 +49,7 @@ func newWalker(e *sumproduct.Expression, startLn [][]float64) (w *walker, err er
 	return w, nil
 }
 
-// bytes returns an upper bound of the memory of a walker.
+// bytes returns an upper bound of the memory of a walker: at most 32 bytes for each entry of its lists.
 func (w *walker) bytes() float64 {
 	if w.spins != nil {
 		return 32 * float64(len(w.spins.couplings)+w.spins.n+GroupSize)

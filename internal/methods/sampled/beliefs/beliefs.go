@@ -74,7 +74,7 @@ func Propagate(ctx context.Context, e *sumproduct.Expression) (*bp.State, error)
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "beliefs: an entry is below 0, and densities are not")
 	}
-	state, err := bp.Run(ctx, e, bp.Options{Updates: maxUpdates(e), Tolerance: 1e-6})
+	state, err := bp.Run(ctx, e, bp.Options{Updates: maxUpdates(e), Tolerance: 1e-6}) // any messages give a density that can be drawn from
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +85,8 @@ func Propagate(ctx context.Context, e *sumproduct.Expression) (*bp.State, error)
 }
 
 // New returns a sampler that draws from the messages of an expression, which state has. If follow is above 0, messages follow the values
-// that are drawn: a message is recomputed if one that it depends on changes by more than follow. If follow is 0, they stay as they are. The
-// error is that of the context. Cost: the tables' entries times their order, and some draws.
+// that are drawn: a message is recomputed if another message that enters it changes by more than follow. If follow is 0, they stay as they
+// are. The error is that of the context. Cost: the tables' entries times their order, and some draws.
 func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow float64) (*Sampler, error) {
 	s := &Sampler{expression: e, tolerance: follow, incidences: make([][]incidence, len(e.Dims))}
 	for t := range e.Tables {
@@ -109,7 +109,8 @@ func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow 
 	return s, ctx.Err()
 }
 
-// addTable adds table t of the expression: its incidences with its indices, its messages to them, and its range.
+// addTable adds table t of the expression: its incidences, which are pairs of the table and one of its indices, its messages to these
+// indices, and the largest |ln| of its entries.
 func (s *Sampler) addTable(t int, state *bp.State) {
 	table := &s.expression.Tables[t]
 	starts := make([]int, len(table.Scope))
@@ -177,7 +178,7 @@ func Bytes(e *sumproduct.Expression) float64 {
 }
 
 // drawOrder returns the indices in the sequence of draws. The next index is always the one with the highest score: the sum of the strengths
-// of the tables that it shares with indices before it. A table counts once for each such index.
+// of the tables that have it and an index that is drawn before. A table counts once for each such index.
 func (s *Sampler) drawOrder() []int {
 	strengths := s.tableStrengths()
 	score := make([]float64, len(s.expression.Dims))

@@ -35,9 +35,9 @@ type summedIndex struct {
 	value   int       // the present one in the sum
 }
 
-// NewDrawer returns a drawer that gives every value of an index at least lostMass/n of the largest probability by the messages, where n is
-// the number of indices: messages may wrongly exclude a value. Tables whose indices all have values then multiply the probabilities. A
-// value that they exclude is drawn only if they exclude all values.
+// NewDrawer returns a drawer. By the messages alone, it gives every value of an index at least lostMass/n of the probability of the
+// likeliest value, for n indices: messages may wrongly exclude a value. Tables whose indices all have values then multiply the
+// probabilities. A value that they exclude is drawn only if they exclude all values.
 func (s *Sampler) NewDrawer(lostMass float64) *Drawer {
 	values := slices.Max(append(slices.Clone(s.expression.Dims), 1))
 	d := &Drawer{
@@ -109,13 +109,14 @@ const (
 )
 
 // conditional returns the probabilities p of the values of an index given the values x drawn so far, not normalised, and their sum. A table
-// of the index is open if it also has an index that is drawn later, which was summed out with messages; otherwise it is decided. If no
-// value is possible, all values have the same probability: the weight of the state is 0 then. p is valid until the next call.
+// of the index is open if it also has an index that is drawn later, and decided otherwise. Messages have summed out the later indices of
+// open tables. If no value is possible, all values have the same probability: the weight of the state is 0 then. p is valid until the next
+// call.
 func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float64) {
 	n := len(c.fixedProduct)
 	p = d.probabilities[:n]
 	d.writeOpen(p, c, x)
-	for v := range p {
+	for v := range p { // messages may wrongly exclude a value
 		p[v] = max(p[v], d.floor)
 	}
 	allowed := d.allowed[:n]
@@ -135,8 +136,9 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 	return p, total
 }
 
-// writeOpen writes to p, by value of c's index, the product of its open tables, divided by the largest: of those that depend on no value,
-// of those that depend on values of x, and, if messages follow the values drawn, of the messages that stand for open tables.
+// writeOpen writes to p, by value of c's index, the product of the index's open tables, divided by the largest. A table is open if some of
+// its other indices are not drawn yet; they are summed out. The product has three parts: fixedProduct of the tables that depend on no value
+// drawn, the tables c.open that depend on values of x, and, if messages follow the values drawn, the messages that stand for open tables.
 func (d *Drawer) writeOpen(p []float64, c *conditional, x []int) {
 	copy(p, c.fixedProduct)
 	for k := range c.open {
@@ -148,15 +150,15 @@ func (d *Drawer) writeOpen(p []float64, c *conditional, x []int) {
 	}
 	for k, start := range c.following {
 		multiply(p, d.messages[start:])
-		if k%8 == 7 {
+		if k%8 == 7 { // as above
 			rescale(p)
 		}
 	}
 	rescale(p)
 }
 
-// writeDecided writes to p, by value of c's index, the product of its decided tables, whose other indices have their values in x, divided
-// by the largest.
+// writeDecided writes to p, by value of c's index, the product of the index's decided tables, divided by the largest product. A table is
+// decided if all its other indices are drawn; x has their values.
 func (d *Drawer) writeDecided(p []float64, c *conditional, x []int) {
 	for k := range c.decided {
 		d.work += lookupFlops * float64(len(c.decided[k].scope))
@@ -243,8 +245,8 @@ func rescale(p []float64) {
 // families.
 const maxFollowing = 200
 
-// followValue updates the messages after index i has been drawn: first those of its tables, then, breadth first, those that depend on a
-// message that has changed by more than the tolerance. It recomputes at most maxFollowing, but always those of its tables. A pending
+// followValue updates the messages after index i has been drawn: first the messages from its tables, then, breadth first, all messages that
+// depend on one that has changed by more than the tolerance. It recomputes at most maxFollowing, but always those of its tables. A pending
 // message is from a table to the k-th index of its scope, and begins at messageStarts[table][k].
 func (d *Drawer) followValue(i int, x []int) {
 	s := d.sampler
@@ -283,9 +285,8 @@ func (d *Drawer) enqueueMessages(i, source int) {
 	}
 }
 
-// updateMessage recomputes the message of a table to one of its indices, the inc.k-th of its scope, and returns the largest change of an
-// entry. The table's other indices have their values in x if they are drawn. All others are summed out, weighted with their messages to the
-// table.
+// updateMessage recomputes the message of table inc.table to index inc.k of its scope, and returns the largest change of an entry. The
+// table's other indices have their values in x if they are drawn. All others are summed out, weighted with their messages to the table.
 func (d *Drawer) updateMessage(inc incidence, x []int) (change float64) {
 	// Add up the entries of the table by value of the index.
 	t := &d.sampler.expression.Tables[inc.table]
@@ -322,9 +323,9 @@ func (d *Drawer) updateMessage(inc incidence, x []int) (change float64) {
 	return change
 }
 
-// collectSummed sets d.summed to the indices of a table that are summed out for its message to the inc.k-th of its scope, with their
-// weights: all others that are not drawn. offset is the table's entry at the drawn values, which x has, and 0 for all other indices.
-// combinations is the number of combinations of values of the summed indices.
+// collectSummed prepares the message of a table to index inc.k of its scope. It sets d.summed to the indices that the message sums out,
+// with their weights: all other indices of the table that are not drawn. offset is the table's entry at the drawn values, which x has, and
+// 0 for all other indices. combinations is the number of combinations of values of the summed indices.
 func (d *Drawer) collectSummed(inc incidence, x []int) (offset, combinations int) {
 	strides := d.sampler.strides[inc.table]
 	combinations = 1

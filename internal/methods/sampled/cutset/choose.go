@@ -43,9 +43,9 @@ func Choose(h contractionorder.Hypergraph, order []int, entries float64, maxWork
 	return newOrder, rest, true
 }
 
-// chooseCut returns for every index whether it is in the cut-set. scopes are the indices of products. An index that is cut no longer counts
-// in them, and afterwards ln of the entries of no product exceeds the limit. The next index to cut is always the one in most products that
-// are too large.
+// chooseCut returns for every index whether it is in the cut-set. scopes are the indices of products. Cut indices do not count in the
+// number of entries of a product. A product is too large if ln of that number exceeds the limit. As long as there are such products,
+// chooseCut cuts the index that is in most of them.
 func chooseCut(h contractionorder.Hypergraph, scopes [][]int, limit float64) (isCut []bool) {
 	c := &cutChoice{
 		dims: h.Dims, scopes: scopes, limit: limit, lnEntries: make([]float64, len(scopes)),
@@ -88,7 +88,9 @@ type cutChoice struct {
 	isCut      []bool
 }
 
-// cut adds an index to the cut-set. A product that is not too large any more does not count for its other indices.
+// cut adds an index to the cut-set. A product is a table that is summed; those with the index have fewer entries then. largeCount is, by
+// index, the number of products with the index that are too large. If a product is not too large any more, the counts of its other indices
+// fall by 1.
 func (c *cutChoice) cut(index int) {
 	c.isCut[index] = true
 	for _, k := range c.products[index] {

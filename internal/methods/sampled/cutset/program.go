@@ -105,7 +105,8 @@ func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 			c.Flops += flops
 		}
 		c.Marginals += backShare * flops
-		// A goroutine has a message and a backward one, the program a common one, 8 bytes an entry, and offsets of 4 bytes for each operand.
+		// For each step a goroutine has a message and a backward one, of 8 bytes an entry. The program has a common message, and the
+		// offsets of each operand's entries: 4 bytes for each entry of a block, and 8 for each block.
 		c.Each += 16 * outEntries
 		c.Bytes += 8*outEntries + 4*float64(len(s.In))*(blockEntries+2*outEntries/blockEntries)
 	}
@@ -140,8 +141,8 @@ func planSteps(h contractionorder.Hypergraph, order []int, rest int) (steps []bu
 	for t, scope := range h.Edges {
 		isUncut[t] = !slices.ContainsFunc(scope, func(i int) bool { return sliced.Dims[i] < h.Dims[i] })
 	}
-	isMaximal := make([]bool, len(h.Dims)) // false: all indices are summed
-	steps, _ = buckets.AlongOrder(context.Background(), sliced, order[:rest], isMaximal)
+	isMaximal := make([]bool, len(h.Dims))                                               // false: all indices are summed
+	steps, _ = buckets.AlongOrder(context.Background(), sliced, order[:rest], isMaximal) // the only error is the context's
 	for _, s := range steps {
 		areUncut := !slices.ContainsFunc(s.In, func(t int) bool { return !isUncut[t] })
 		isUncut, isCommon = append(isUncut, areUncut), append(isCommon, areUncut)
@@ -180,16 +181,17 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 	return p, nil
 }
 
-// addSteps lays out the steps that sum out the first rest indices of an order.
+// addSteps appends to p.steps the steps that sum out the first rest indices of an order, one each. A step multiplies all tables with its
+// index and all messages, results of earlier steps, with it. The sum is its own message.
 func (p *Program) addSteps(h contractionorder.Hypergraph, order []int, rest int) {
-	const acrossDropped = false // blocks run over the axes of the message
+	const acrossDropped = false // the kernel's innermost loops run over the axes of the message, not over the summed index
 	stride := make([]int, len(h.Dims))
 	scopes := slices.Clone(h.Edges) // of the tables, then of the messages
 	steps, isCommon := planSteps(h, order, rest)
 	for k, s := range steps {
 		kernel := buckets.NewKernel(h.Dims, &s, scopes, acrossDropped, stride)
-		isLast := len(s.Out) == 0 // the message is a number
-		p.steps = append(p.steps, step{kernel, s.Drop[0], isCommon[k], isLast})
+		isLast := len(s.Out) == 0                                               // the message is a number
+		p.steps = append(p.steps, step{kernel, s.Drop[0], isCommon[k], isLast}) // Drop[0]: the index; isCommon: the same in all slices
 		p.maxInner = max(p.maxInner, kernel.Inner)
 		scopes = append(scopes, s.Out)
 	}
@@ -211,8 +213,8 @@ func (p *Program) computeCommonMessages(ctx context.Context) error {
 	return nil
 }
 
-// addTables adds the tables of the expression. It divides the summed indices into p.eliminated, which steps sum out, and p.free, whose
-// number of values is a factor of the constant.
+// addTables adds the tables of the expression. It divides the summed indices into two lists. Those in p.eliminated are summed out by steps.
+// Those in p.free are in no table or have one value, and their numbers of values are factors of the constant.
 func (p *Program) addTables(summed []int) {
 	e := p.expression
 	isInTable := make([]bool, len(e.Dims))
@@ -239,10 +241,11 @@ func (p *Program) addTables(summed []int) {
 
 // Goroutines returns the number of goroutines that may run the program within the memory it was given. It is at least one.
 func (p *Program) Goroutines() int {
-	return int(max(1, min((float64(p.memory)-p.cost.Bytes)/p.cost.Each, 1<<16)))
+	return int(max(1, min((float64(p.memory)-p.cost.Bytes)/p.cost.Each, 1<<16))) // 1<<16: chosen, against overflow
 }
 
-// addTable adds a table of the expression, divided by its largest entry, and adds the logarithm of that entry to the constant.
+// addTable adds a table of the expression, divided by its largest entry, and adds the logarithm of that entry to p.lnConstant. The scope of
+// the result has only the indices of the cut-set, with their strides: their values decide which entries a slice reads.
 func (p *Program) addTable(t *sumproduct.Table) {
 	largest := slices.Max(t.Data)
 	result := table{data: make([]float64, len(t.Data)), divisor: largest, least: 1}

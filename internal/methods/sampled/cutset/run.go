@@ -117,7 +117,8 @@ func (s *Space) selectSlice(x []int) (ln float64) {
 // returns false, without a message, if products may leave the range of float64.
 func (s *Space) computeMessage(k int) bool {
 	st := &s.program.steps[k]
-	leastPossible := 1.0 // no product above 0 is smaller
+	// Give up if products may underflow. leastPossible is the product of the smallest entries above 0: no product above 0 is smaller.
+	leastPossible := 1.0
 	for i := range st.In {
 		leastPossible *= s.smallestEntry(st.In[i].Table)
 	}
@@ -125,7 +126,8 @@ func (s *Space) computeMessage(k int) bool {
 		return false
 	}
 
-	// The message has Outer blocks of Inner entries. Product multiplies the tables for a block at value a of the summed index.
+	// The message has st.Outer blocks of st.Inner entries, and the summed index st.Drops values. st.Product multiplies the tables for block
+	// o at value a of the summed index.
 	m := &s.messages[k]
 	if m.data == nil {
 		m.data = make([]float64, st.Outer*st.Inner)
@@ -148,7 +150,8 @@ func (s *Space) computeMessage(k int) bool {
 	return true
 }
 
-// normalise divides the entries by the largest one, unless that is 0, and sets divisor and least.
+// normalise divides the entries of a message by the largest one, unless that is 0. It sets divisor to that largest entry and least to the
+// smallest entry above 0 after the division.
 func (m *message) normalise() {
 	m.divisor, m.least = 0, 1
 	for _, x := range m.data {
@@ -210,8 +213,8 @@ func (s *Space) addEliminatedShares(shares [][]float64) {
 	}
 }
 
-// passShares adds the shares of the products of a step, in block o at value a of the summed index, to the entries of the earlier messages
-// that the products are made of.
+// passShares takes the shares of the products of a step in block o at value a of the summed index. It adds the share of each product to the
+// entries of the earlier messages that are factors of the product.
 func (s *Space) passShares(st *step, o, a int, productShares []float64) {
 	tables := len(s.program.tables)
 	for t := range st.In {
@@ -274,7 +277,7 @@ func (s *Space) sumByBuckets(ctx context.Context, r *rand.Rand, x []int, shares 
 	return ln, nil
 }
 
-// slicedExpression returns the expression of the present slice: its tables do not have the indices of the cut-set, which have one value.
+// slicedExpression returns the expression of the present slice: the indices of the cut-set have one value and are in no table.
 func (s *Space) slicedExpression() *sumproduct.Expression {
 	p := s.program
 	e := &sumproduct.Expression{Dims: slices.Clone(p.expression.Dims), Scale: p.expression.Scale}

@@ -46,7 +46,7 @@ type stateDrawer interface {
 // 65,536 values.
 func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *sweeps.Sampler, share float64) (*Proposal, error) {
 	if sweep == nil {
-		return newProposal(e, bound, nil, 1)
+		return newProposal(e, bound, nil, 1) // 1: the share of mini-buckets
 	}
 	return newProposal(e, bound, func() stateDrawer { return sweep.NewDrawer(share) }, share)
 }
@@ -70,7 +70,7 @@ func newProposal(e *sumproduct.Expression, bound *minibuckets.Bound, newDrawer f
 		return nil, fault.New(fault.BadInput, "importance: mini-buckets have a share of %v", share)
 	}
 	for i, d := range e.Dims {
-		if d > 1<<16 {
+		if d > 1<<16 { // states have values of type uint16
 			return nil, fault.New(fault.Unsupported, "importance: index %d has %d values, at most %d", i, d, 1<<16)
 		}
 	}
@@ -80,7 +80,8 @@ func newProposal(e *sumproduct.Expression, bound *minibuckets.Bound, newDrawer f
 // NewSlices returns a proposal that draws slices: mini-buckets draw the indices of their order from place firstDrawn on, and the program
 // sums out those before, along the same order. As for states, no weight exceeds the mini-buckets' bound. Errors: those of New.
 func NewSlices(e *sumproduct.Expression, bound *minibuckets.Bound, program *cutset.Program, firstDrawn int) (*Proposal, error) {
-	p, err := New(e, bound, nil, 1)
+	const onlyBuckets = 1 // their share
+	p, err := New(e, bound, nil, onlyBuckets)
 	if err == nil {
 		p.program, p.firstDrawn = program, firstDrawn
 	}
@@ -92,9 +93,9 @@ func (p *Proposal) LnLargestWeight() float64 { return p.bound.Ln - math.Log(p.sh
 
 // Bytes returns the memory that the results of that many draws take, without that of the proposal.
 func Bytes(draws int64, indices int, marginals bool) float64 {
-	perDraw := 8.0
+	perDraw := 8.0 // ln of the weight
 	if marginals {
-		perDraw += 2 * float64(indices)
+		perDraw += 2 * float64(indices) // the state: an uint16 for each index
 	}
 	return perDraw * float64(draws)
 }
@@ -230,9 +231,9 @@ func (r *run) sliceBlock(ctx context.Context, block int, s *scratch) error {
 	return nil
 }
 
-// LnWeights returns ln of the weights ψ/q that draws would have if they had these states, nats. If the proposal draws slices, values of
-// some indices whose sum over all others is the weight, the result has the weights of the slices that contain the states. Cost: a draw
-// for each state. Errors: those of slices and of the context.
+// LnWeights returns ln of the weights ψ/q that draws would have if they had these states, nats. If the proposal draws slices, the result
+// has the weights of the slices that contain the states. A slice is values of some indices, and its weight is a sum over all other indices.
+// Cost: a draw for each state. Errors: those of slices and of the context.
 func (p *Proposal) LnWeights(ctx context.Context, states [][]int) ([]float64, error) {
 	const marginals = false
 	s := p.newScratch(marginals)

@@ -61,7 +61,7 @@ func (t *shareSums) add(ln float64, shares [][]float64) {
 	for i, row := range shares {
 		for a, x := range row {
 			t.share[i][a] += w * x
-			t.squares[i][a] += w * w * x
+			t.squares[i][a] += w * w * x // x once, not squared: it overstates the variation (Weights.Squares)
 		}
 	}
 }

@@ -52,7 +52,8 @@ func newCountDensity(centre []int, away, wanted []float64) *countDensity {
 }
 
 // suffixCountsOf returns the distributions of counts of independent indices, from the last index to the first (Poisson's binomial
-// recursion): suffixCounts[i][k] is the probability that k of the indices from i on are away, if index i is with probability away[i].
+// recursion). suffixCounts[i][k] is the probability that k of the indices from i on are away from the centre, and away[i] the probability
+// that index i is.
 func suffixCountsOf(away []float64) (suffixCounts [][]float64) {
 	n := len(away)
 	suffixCounts = make([][]float64, n+1)
@@ -90,8 +91,8 @@ func (c *countDensity) nextAway(i, k int) float64 {
 	return c.awayProbability[i] * c.suffixCounts[i+1][k-1] / c.suffixCounts[i][k]
 }
 
-// draw draws a state x: first the count, then whether each index is away from the centre, and if so its value. values[i][a] is the
-// probability under R of value a of index i.
+// draw draws a state x: first the count, the number of indices that are away from the centre, then whether each index is away, and if so
+// its value. values[i][a] is the probability of value a of index i under R, the distribution of independent indices.
 func (c *countDensity) draw(r *rand.Rand, values [][]float64, x []int) {
 	// remaining is the number of indices from i on that are away.
 	remaining := drawNumber(r, len(c.probability), func(k int) float64 { return c.probability[k] })

@@ -93,9 +93,9 @@ func effectiveNumber(w []float64) float64 {
 	return sum * sum / squares
 }
 
-// divideStates gives every state to one component: it draws a seed among the states for each component, far from each other (Arthur,
-// Vassilvitskii, k-means++, 2007), and gives a state to the component of the nearest seed. shares[k][j] is the weight of state j if it is
-// given to component k, and 0 otherwise.
+// divideStates gives every state to one component: it draws one of the states for each component as its seed, and gives every state to the
+// component with the nearest seed. Seeds are drawn far from each other (Arthur, Vassilvitskii, k-means++, 2007). shares[k][j] is the weight
+// of state j if it is given to component k, and 0 otherwise.
 func (f *fitter) divideStates(components int, r *rand.Rand) (shares [][]float64) {
 	// Draw each seed with probability proportional to weight times squared distance to the nearest seed so far.
 	distances := make([]float64, len(f.states)) // by state: to the nearest seed
@@ -201,7 +201,7 @@ func (f *fitter) maximise(c *Component, share []float64) {
 		}
 		values[i] = row
 	}
-	if c.Centre == nil {
+	if c.Centre == nil { // its indices are independent
 		c.Values = values
 		return
 	}
@@ -210,9 +210,10 @@ func (f *fitter) maximise(c *Component, share []float64) {
 
 // maximiseCounts sets c.Counts and c.Values of a component with counts. The count of a state is the number of its indices that are not at
 // the component's centre, and Counts is the distribution of counts. Values are the probabilities R of independent indices. The component
-// reweights their states by count, so that its marginals are not R. R is found by iteration so that they are the given ones: it begins with
-// c.Values of the round before, or with the marginals in the first round. share[j] is the weight of state j in the component, and total the
-// sum of share. pseudoWeight is the weight of evenly spread states that smooth the counts. The entries of marginals are overwritten.
+// reweights their states by count, so that its marginals are not R. An iteration finds the R for which the component has the given
+// marginals. It begins with c.Values of the round before, or with the marginals in the first round. share[j] is the weight of state j in
+// the component, and total the sum of share. pseudoWeight is the weight of evenly spread states that smooth the counts. The entries of
+// marginals are overwritten.
 func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]float64, total, pseudoWeight float64) {
 	n := len(f.dims)
 	away := make([]float64, n) // by index: probability under R that it is not at the centre
@@ -229,7 +230,7 @@ func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]flo
 			countWeights[int(hammingDistance(x, c.Centre))] += share[j]
 		}
 	}
-	smoothed := func() []float64 {
+	smoothed := func() []float64 { // mixed with the counts under R, suffixCounts[0], of weight pseudoWeight
 		return smoothCounts(countWeights, newCountDensity(c.Centre, away, countWeights).suffixCounts[0], total, pseudoWeight)
 	}
 
@@ -259,7 +260,7 @@ func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]flo
 }
 
 // balance returns a probability whose odds are those of p times a power of a ratio: the odds of target over those of current. So the
-// probability that a component gives moves from current towards target. Limits keep odds finite.
+// probability that a component gives moves from current towards target. The limits 1e-12 and 1e-9, chosen, keep odds finite.
 func balance(p, target, current float64) float64 {
 	current = min(max(current, 1e-12), 1-1e-12)
 	odds := p / (1 - p) * math.Pow(target/(1-target)*(1-current)/current, balanceExponent)

@@ -162,7 +162,7 @@ func isDistribution(p []float64) bool {
 // Draw draws a state into x and returns ln q of it, nats. Cost: Flops.
 func (s *Sampler) Draw(r *rand.Rand, x []int) float64 {
 	c := &s.components[drawNumber(r, len(s.components), func(k int) float64 { return s.components[k].weight })]
-	if c.counts == nil {
+	if c.counts == nil { // the indices are independent
 		for i, row := range c.values {
 			x[i] = drawNumber(r, len(row), func(a int) float64 { return row[a] })
 		}
