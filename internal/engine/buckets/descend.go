@@ -96,8 +96,9 @@ func (r *Run) setDropped(k, d int, values []int) {
 	}
 }
 
-// Draw sets values, one for each index, to a state drawn with the probability of its term. It draws the dropped indices of each step, from
-// the last step to the first, given the values that are drawn already. All steps have to be sums, and their total must not be 0.
+// Draw sets values, one for each index, to a state drawn with the probability of its term. A step drops some indices: it sums over them.
+// Draw draws the dropped indices of each step, from the last step to the first, given the values that are drawn already. Free indices,
+// which are in no table, get any value. All steps have to be sums, and their total must not be 0.
 func (r *Run) Draw(rng *rand.Rand, values []int) {
 	for _, i := range r.free {
 		values[i] = rng.IntN(r.dims[i])
@@ -188,8 +189,9 @@ type nearSearch struct {
 	visits int     // levels visited so far
 }
 
-// goDown goes down to a term by the first choice of every level. It adds a fork for each level with several choices. The only error is the
-// context's, which is looked at once in 1024 levels.
+// goDown goes down to a term by the first choice of every level. Level k ≥ 0 is step k, whose choices are the values of the indices that it
+// drops; the levels −1, −2, … are the free indices, which are in no table. goDown adds a fork for each level with several choices. The only
+// error is the context's, which is looked at once in 1024 levels.
 func (s *nearSearch) goDown(ctx context.Context) error {
 	lowestLevel := -len(s.run.free)
 	for ; s.level >= lowestLevel; s.level-- {

@@ -84,12 +84,13 @@ func (p *Program) Backward(m *Memory, n int) {
 	p.BackwardBlocks(m, n, 0, s.Blocks)
 }
 
-// BackwardBlocks adds, to the derivatives by the operands of step n, the shares of the output's blocks first ≤ b < end. The range must
-// consist of whole units (Step.Unit).
+// BackwardBlocks adds, to the derivatives by the operands of step n, what the output's blocks first ≤ b < end contribute. Step.Unit blocks
+// in a row are a unit; different units change different derivatives, so goroutines may work side by side. The range must consist of whole
+// units.
 func (p *Program) BackwardBlocks(m *Memory, n, first, end int) {
 	s, byOutput := &p.Steps[n], m.Derivatives[p.Leaves+n]
 	in := s.In
-	areTwoNeeded := len(in) == 2 && in[0].Needed && in[1].Needed
+	areTwoNeeded := len(in) == 2 && in[0].Needed && in[1].Needed // Needed: the derivative by the operand is wanted or leads to a wanted one
 	switch {
 	case len(in) == 1 && s.isInRows: // a single block
 		s.backwardOneInRows(m.Derivatives[in[0].Table], byOutput)

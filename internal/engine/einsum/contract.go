@@ -272,10 +272,11 @@ func (c *contraction) load(t int) error {
 	case floats.LargestBits(data) == 0: // all entries are 0
 		c.setZero()
 	case top < -margin || top >= margin:
-		data = slices.Clone(data)
+		data = slices.Clone(data) // that of the expression stays
 		c.addPower(t, floats.Normalise(data).Exp)
 		low -= top
-		c.isLossy = c.isLossy || low < floats.Lowest && top > 0 // if top < 0, the division makes entries larger
+		// The smallest entry may lose digits if it falls below 2^Lowest. If top < 0, the division makes entries larger.
+		c.isLossy = c.isLossy || low < floats.Lowest && top > 0
 	}
 	c.Tables[t] = data
 	c.depth[t] = sumproduct.Depth{Low: min(low, 0), Measured: true}

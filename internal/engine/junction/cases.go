@@ -116,9 +116,10 @@ func onesOfVariables(n Numbers) (list []lower.Weights, ok bool) {
 	return list, true
 }
 
-// addTables adds the tables of the leaves to a template, each divided by a power of two that goes into the scale, and sets where the
-// derivatives of each begin. A table of ones over one index is the weights of a variable: it is left out if a table with wanted derivatives
-// has the index.
+// addTables adds the tables of the leaves to a template, each divided by a power of two, by which the scale is multiplied. It sets, by
+// leaf, where its derivatives begin (t.first) and the exponent of leaf entry / entry of the expression (t.exps). A table of ones over one
+// index only holds a place for the weights of a variable. It is left out if a table with wanted derivatives has the index, and takes the
+// weights; otherwise no other table may have the index.
 func (t *CaseTree) addTables(n Numbers, template *lower.Template) {
 	e := n.Expression
 	isInWanted := make([]bool, len(e.Dims)) // by index: a table with wanted derivatives has it
@@ -132,7 +133,7 @@ func (t *CaseTree) addTables(n Numbers, template *lower.Template) {
 		if isWeights && isInWanted[table.Scope[0]] {
 			continue
 		}
-		first := -1
+		first := -1 // no derivatives are wanted
 		if n.IsWanted[k] {
 			first = t.count
 			t.count += len(table.Data)
@@ -150,13 +151,14 @@ func isOnes(data []float64) bool {
 	return !slices.ContainsFunc(data, func(x float64) bool { return x != 1 })
 }
 
-// addMerges adds the merges of a contraction tree with the best root (reroot), and returns the scopes of all tables.
+// addMerges adds the merges of a contraction tree with the best root (reroot), and returns the scopes of all tables. It appends the leaf
+// of the single entry 1 that the merges use: merged with a table alone, it sums out the indices that only this table has.
 func (t *CaseTree) addMerges(tree contractionorder.Tree) (scopes [][]int) {
 	h := t.shape()
 	_, flops := planMerges(h, tree) // by table; they decide the root
 	p, _ := planMerges(h, reroot(tree, flops, t.leaves))
-	t.leaves = append(t.leaves, leaf{data: []float64{1}}) // the table of the single entry 1 that planMerges adds
-	t.first, t.exps = append(t.first, -1), append(t.exps, 0)
+	t.leaves = append(t.leaves, leaf{data: []float64{1}})
+	t.first, t.exps = append(t.first, -1), append(t.exps, 0) // no derivatives by it are wanted; it is not scaled
 	t.merges = p.merges
 	return p.scopes
 }
@@ -168,7 +170,8 @@ const (
 	maxShares    = 16
 )
 
-// Sum sums up cases, with their gradients or without. The same cases in the same sequence give the same bits, for any number of threads.
+// Sum sums up cases, with their gradients or without. It divides them into shares of about shareCases in a row, sums each share, and adds
+// these sums in their sequence. So the same cases in the same sequence give the same bits, for any number of threads.
 // The error is the context's. Time: Price of a query with marginals for each case, or less.
 func (t *CaseTree) Sum(ctx context.Context, cases []Case, hasGradients bool, o Options) (CaseSum, error) {
 	shares := max(1, min((len(cases)+shareCases-1)/shareCases, shareNumbers/max(1, t.count), maxShares))
@@ -369,7 +372,7 @@ func (a *adder) laneFactors(leaf int, z *[Lanes]scaled.Number) (factor [Lanes]fl
 func (a *adder) addToGradient(leaf int, z *[Lanes]scaled.Number) (isFinite bool) {
 	derivative := &a.run.derivatives[leaf]
 	for _, v := range a.leaves[leaf].weighted {
-		if a.changed[leaf] != 0 {
+		if a.changed[leaf] != 0 { // else no case observes a variable of the leaf, and all weights are 1
 			a.multiplyWeights(derivative, &a.weights[v])
 		}
 	}

@@ -95,7 +95,8 @@ func (b *Bound) loadTables(e *sumproduct.Expression) {
 }
 
 // eliminate sums the index at position k of the order out of the products of its mini-buckets, each with its weight in Hölder's inequality,
-// and appends the messages that come out to b.tables. Messages without indices are added to b.Ln. below is that of Run.
+// and appends the messages that come out to b.tables. Messages without indices are added to b.Ln. below is 0 for a bound from above. For a
+// bound from below, all mini-buckets but the first have the weight −below.
 func (b *Bound) eliminate(ctx context.Context, k int, below float64) error {
 	p, i := b.plan, b.plan.Order[k]
 	minis, totalWeight := p.buckets[k], 1.0
@@ -324,9 +325,8 @@ func (b *Bound) Draw(r *rand.Rand, x []int, e *sumproduct.Expression) (ln float6
 	return b.LnProduct(x, e) - lnq
 }
 
-// DrawLast draws only the indices at positions of the order from first on, as Draw does, sets their values in x, and returns ln of their
-// density in nats. The sum of ψ over all other indices is at most that density times the bound, since ψ is at most q times the bound
-// everywhere. Cost: DrawWork.
+// DrawLast draws only the indices at positions of the order from first on, as Draw does, sets their values in x, and returns ln q(x), the
+// logarithm of their density. With all other indices summed out, ψ(x) ≤ q(x) · bound, since the same holds at every state. Cost: DrawWork.
 func (b *Bound) DrawLast(r *rand.Rand, x []int, first int) (lnq float64) {
 	dims := b.plan.dims
 	p := make([]float64, 0, 8) // the memory of the distributions

@@ -52,7 +52,9 @@ const (
 // newRand returns the random numbers of a search, always the same ones.
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(0x6d6f646573, 0)) }
 
-// Work is the price of a search in flops. A sweep over all indices reads, for each value of each index, an entry of each of its tables.
+// Work is the price of a search in flops: of the sweeps in all ascents and, at the modes that are always kept, of the Gibbs sweeps. A sweep
+// over all indices reads, for each value of each index, an entry of each of its tables; its other work counts as one entry for each index
+// and one for each pair of a table and an index of it.
 func Work(e *sumproduct.Expression) float64 {
 	entriesRead := 0.0 // of one sweep
 	for _, t := range e.Tables {
@@ -333,7 +335,7 @@ func (c *climber) move(i, a int) {
 }
 
 // climb changes the state by coordinate ascent: each index in the order takes its most probable value given all others. It ends after a
-// sweep over all indices that changes nothing, or after sweeps of them.
+// pass over all indices that changes nothing, or after as many passes as the constant sweeps allows.
 func (c *climber) climb(order []int) {
 	c.locate()
 	for range sweeps {
@@ -395,9 +397,9 @@ func (c *climber) mode() Mode {
 	gain := make([]float64, len(c.state)) // by index: how much ln of the weight grows if it is summed out
 	for i := range c.state {
 		m.Conditionals = append(m.Conditionals, c.conditional(i))
-		gain[i] = -math.Log(m.Conditionals[i][c.state[i]])
+		gain[i] = -math.Log(m.Conditionals[i][c.state[i]]) // the conditional probability is weight / (sum of the weights over index i)
 	}
-	m.LnAround = m.Ln - slack*magnitude
+	m.LnAround = m.Ln - slack*magnitude // slack·magnitude bounds the rounding: LnAround is to be a lower bound
 	for _, i := range c.separateIndices(gain) {
 		m.LnAround += gain[i]
 	}

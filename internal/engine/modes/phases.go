@@ -38,7 +38,7 @@ func PhasesWork(e *sumproduct.Expression) float64 {
 		}
 	}
 	grownStates := float64(min(e.Dims[hub], maxGrown))
-	return Work(e)*(1+grownStates/tries) + lookWork*grownStates*entriesRead
+	return Work(e)*(1+grownStates/tries) + lookWork*grownStates*entriesRead // Work is for the ascents from as many random states as tries
 }
 
 // Phases returns up to limit phases, the largest mass first, from ascents that begin at random states and at grown ones. In a grown state

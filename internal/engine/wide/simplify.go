@@ -175,8 +175,8 @@ func arePowersOfTwo(list []scaled.Wide) bool {
 }
 
 // sumOutPrivate sums out every index that only one table has. Then it drops tables without indices: it multiplies them into the scale or,
-// if one is 0, sets n.isZero. If entries may be below 0, it keeps those that are not 0. It reports whether an index was summed out or Z is
-// 0.
+// if one is 0, sets n.isZero. If entries of the network may be below 0, it keeps the tables without indices that are not 0. It reports
+// whether an index was summed out or Z is 0.
 func (n *network) sumOutPrivate() (hasChanged bool) {
 	uses, lastTable := make([]int, len(n.dims)), make([]int, len(n.dims)) // by index: the number of its tables, and the last of them
 	for t := range n.tables {

@@ -140,7 +140,7 @@ func treeOf(
 	result, err := contractionorder.Search(ctx, h, contractionorder.Options{
 		Seed:    s.Seed,
 		Moves:   moves,
-		Effort:  policy.MarginalRate / policy.MoveCost,
+		Effort:  policy.MarginalRate / policy.MoveCost, // moves worth saving one flop, which the derivatives multiply by MarginalRate
 		Threads: 1,
 	})
 	if err != nil && fault.CodeOf(err) != fault.OverBudget {
@@ -159,9 +159,9 @@ func (p *Prepared) numbers() junction.Numbers {
 // treeKey is the key of the compiled tree among the forms of a problem that are computed once.
 type treeKey struct{}
 
-// compileTree returns the junction tree of the part, compiled for the tables of the network. It returns nil if the part has no tree
-// (p.Tables is 0), if the tree does not fit the tables, or if digits of its tables may be lost: the cases are then summed without it. It is
-// compiled once and kept with the instance.
+// compileTree returns the junction tree that p describes, compiled for the tables of the network. It returns nil if p describes none
+// (p.Tables is 0), if the tree does not fit the tables, or if digits of its tables may be lost: the cases are then summed without a tree. A
+// tree is compiled once and kept with the instance.
 func (p *Cases) compileTree(ctx context.Context, instance *problem.Problem, prepared *Prepared) (*junction.CaseTree, error) {
 	if p.Tables == 0 {
 		return nil, nil

@@ -299,14 +299,15 @@ func (s *summer) sum(c *component) float64 {
 	return z
 }
 
-// setStrides sets s.strides for a component (forEachState), and returns the number of its states.
+// setStrides sets s.strides for a component: strides[h·tables + k] is the stride of hidden variable h in table k of the component. It
+// returns the number of the component's states, combinations of values of its hidden variables.
 func (s *summer) setStrides(c *component) (states int) {
 	s.strides = s.strides[:0]
 	states = 1
 	for _, v := range c.hidden {
 		states *= s.dims[v]
 		for _, t := range c.tables {
-			stride := 0 // of a table that does not have the variable
+			stride := 0 // stays 0 if the table does not have the variable
 			for k, u := range s.tables[t].variables {
 				if u == v {
 					stride = s.tables[t].strides[k]

@@ -365,9 +365,10 @@ func (m *model) fitNewPart(i int) error {
 	return m.replacePart(i, &part{s: m.symmetricStep(i, products), r: m.parts[i].r}, products)
 }
 
-// replacePart makes p part i and refits the weights of all parts. q are the count polynomials of the products of p's vectors with the base
-// tensor, with themselves and with the vectors of the other parts. Weighted with the parts' S, they are b_i and row and column i of G. If
-// the explained fraction falls, which only rounding can cause, m is restored and there is no error. After an error m is not usable.
+// replacePart makes p part i and refits the weights of all parts. A part is S∘R: a polynomial S of weights by counts, and vectors R. q has
+// the count polynomials of p's vectors with the base tensor, with themselves and with the vectors of the other parts. Their scalar products
+// with the S of both parts are b_i and row and column i of G. If the explained fraction falls, which only rounding can cause, m is
+// restored and there is no error. After an error m is not usable.
 func (m *model) replacePart(i int, p *part, q products) error {
 	previous := m.snapshot()
 	m.parts[i] = p

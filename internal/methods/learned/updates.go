@@ -195,7 +195,8 @@ func (s *sweep) setVector(leg int, numerator, denominator []scaled.Number) {
 }
 
 // products returns the count polynomials of the current part under its new vectors: with the base tensor, with itself, and with each other
-// part. After the last leg they are the prefixes of the chains, the products of all pieces.
+// part. Each is a product over all legs, that of a chain. A chain's prefix is the product of the legs that the sweep has passed, so after
+// the last leg it is the whole product.
 func (s *sweep) products() products {
 	result := products{
 		base:   s.base.prefix,

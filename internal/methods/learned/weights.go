@@ -109,8 +109,8 @@ type gram struct {
 	scale scaled.Number
 }
 
-// unitGram returns G and b in units in which every component has norm 1, and the numbers of the components. It leaves out components of
-// norm 0.
+// unitGram returns G and b in units in which every component has norm 1, and the numbers of the components. Entry k of its y is
+// b_i/(norm_k·scale) for component i = components[k]; the scale makes the largest |y| 1. It leaves out components of norm 0.
 func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
 	var unit gram
 	var components []int
@@ -335,8 +335,9 @@ func restrict(g [][]float64, y []float64, set []int) ([][]float64, []float64) {
 // direction is rounding.
 const rankCut = 0x1p-45
 
-// leastSquares returns the x of least norm that minimises xᵀgx − 2xᵀy, by the eigenvectors of g: x = Σ_k v_k (v_k·y)/λ_k over the
-// eigenvalues that are no rounding. Errors: linalg.ErrNotFinite, linalg.ErrConvergence, linalg.ErrRange.
+// leastSquares returns the x of least norm that minimises xᵀgx − 2xᵀy, by the eigenvectors of g: x = Σ_k v_k (v_k·y)/λ_k. The sum leaves
+// out eigenvalues that may be rounding: those up to len(y)·rankCut times the largest. Errors: linalg.ErrNotFinite, linalg.ErrConvergence,
+// linalg.ErrRange.
 func leastSquares(g [][]float64, y []float64) ([]float64, error) {
 	r := len(y)
 	values, vectors, err := linalg.SymmetricEigen(concatenateRows(g), r)
@@ -346,7 +347,7 @@ func leastSquares(g [][]float64, y []float64) ([]float64, error) {
 
 	x := make([]float64, r)
 	cut := float64(r) * rankCut * values[r-1]
-	for k := r - 1; k >= 0 && values[k] > cut; k-- { // entry i of eigenvector k is vectors[i*r+k]
+	for k := r - 1; k >= 0 && values[k] > cut; k-- { // eigenvalues ascend; entry i of eigenvector k is vectors[i*r+k]
 		var dot compensated
 		for i := range y {
 			dot.addProduct(vectors[i*r+k], y[i])

@@ -266,10 +266,10 @@ func hiddenTruncation(share float64) float64 {
 	return min(truncations*share, singleBondRoot*math.Sqrt(share))
 }
 
-// raiseUncertainty returns the uncertainty of best, raised to what changes and distances do not show. It is at least the share that best
-// discarded. It is at least the root of that share if there is no other plan (isAlone) or the last bond changed nothing. It is at least
-// lostSignError if an estimate of at least half the bond came out at or below 0. If tables forbid combinations of values, the result is
-// multiplied by judge.ForbiddenFactor.
+// raiseUncertainty returns the uncertainty of best, at least as large as three bounds that do not compare estimates: the share of the
+// squared singular values that best discarded; the root of that share if there is no other plan (isAlone) or the last bond changed
+// nothing; lostSignError if an estimate of at least half the bond came out at or below 0. If tables forbid combinations of values, the
+// result is multiplied by judge.ForbiddenFactor.
 func (j *legsJudge) raiseUncertainty(best *judge.Estimate, uncertainty float64, isAlone bool) float64 {
 	if change, ok := j.LastChange(best); best.Discarded != nil {
 		share := max(*best.Discarded, 0)
@@ -280,8 +280,8 @@ func (j *legsJudge) raiseUncertainty(best *judge.Estimate, uncertainty float64, 
 		}
 	}
 	for _, e := range j.Estimates {
-		isNotPositive := e.LogZ == nil && e.Truncated && e.Plan.Rule == btn.Linear
-		if isNotPositive && e.Plan.Level >= best.Plan.Level-1 { // a level less is half the bond
+		isNotPositive := e.LogZ == nil && e.Truncated && e.Plan.Rule == btn.Linear // contracted, and without a logarithm
+		if isNotPositive && e.Plan.Level >= best.Plan.Level-1 {                    // a level less is half the bond
 			uncertainty = max(uncertainty, lostSignError)
 		}
 	}

@@ -217,7 +217,8 @@ func (p *Prepared) searchSweep(ctx context.Context, o SearchOptions, seed uint64
 const treeRate = 4
 
 // searchTree returns the best tree that a search of the given number of moves finds, with its price. If there is an error, that is the best
-// tree before it, if any. If an entry is below 0, the tables are held for a second contraction: freeMemory subtracts their bytes, and
+// tree before it, if any. The flops of the price are treeRate times those of the tree: as many as a sweep does in the same time. If an
+// entry is below 0, the tables are held for a second contraction: freeMemory subtracts their bytes, and
 // explain says so in an error.
 func (p *Prepared) searchTree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
 	schedule, cost, err := trees.Search(ctx, p.Hypergraph(),
@@ -291,7 +292,7 @@ func (p *Prepared) priceTree(plan *TruncatedPlan, bond int, marginals bool) (Cos
 		cost.Bytes = treeCost.MarginalBytes
 	}
 	cost.Cost = p.absolute.addCost(cost.Cost, treeCost.Cost)
-	cost.Flops *= treeRate // counted as flops of a sweep
+	cost.Flops *= treeRate // as flops of a sweep, which take less time each
 	return cost, err
 }
 
@@ -303,8 +304,8 @@ func sweepPlan(plan *TruncatedPlan) sweeps.Plan {
 // mostBond is larger than all bonds, so that nothing is truncated.
 const mostBond = 1 << 20
 
-// CheckShape returns ErrOtherNetwork (fault.Internal) if the plan was made for a simplified network of another shape. p is not under a
-// mask.
+// CheckShape returns ErrOtherNetwork (fault.Internal) if the plan was made for a simplified network of another shape. p must not be under a
+// mask, weights of values by which evidence enters: a mask fixes indices and so changes the shape, and plans are for the shape without it.
 func (p *Prepared) CheckShape(plan *TruncatedPlan) error {
 	if shape := p.Shape(); plan.Shape != shape {
 		return fault.Wrap(fault.Internal, fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, plan.Shape))

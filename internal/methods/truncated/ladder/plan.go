@@ -126,7 +126,7 @@ func checkFirst(ctx context.Context, rungs []rung, s query.Settings) error {
 // memory or the budget. It returns nil if neither fits, or their prices take longer than hastyTime. A rung is an estimate along one plan at
 // one bond.
 func firstRung(ctx context.Context, p *truncated.Prepared, plan *truncated.TruncatedPlan, s query.Settings, marginals bool) []rung {
-	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1) // hastyTime, though the time is over
+	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1) // all of hastyTime, though the time is over
 	defer cancel()
 	for _, bond := range []int{policy.FirstBond, leastBond} {
 		c, err := p.Price(hasty, plan, bond, marginals)
@@ -195,7 +195,7 @@ func greedyPlans(
 	if s.Method != query.MethodAuto {
 		return p.GreedySweeps(ctx, o)
 	}
-	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1) // hastyTime, though the time is over
+	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1) // all of hastyTime, though the time is over
 	defer cancel()
 	plans, err := p.GreedySweeps(hasty, o)
 	if proposal.IsOutOfTime(ctx, err) {

@@ -93,8 +93,9 @@ func prepareInTime(ctx context.Context, j *proposal.Job, marginals bool) (prepar
 	return prepared, err
 }
 
-// proposeModelPlans proposes a ladder along the plans that depend only on the model. The error is truncated.ErrNoMask if the evidence
-// cannot enter as a mask, or the model without evidence leaves nothing to contract. A mask is weights of the values of indices.
+// proposeModelPlans proposes estimates with growing bonds along the plans that depend only on the model. The error is truncated.ErrNoMask
+// if the evidence cannot enter as a mask (weights of the values of indices), if the model without evidence leaves nothing to contract, or
+// if its entries do not fit float64.
 func proposeModelPlans(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
 	p, err := truncated.SimplifyBase(ctx, j.Problem())
 	if err != nil {
@@ -103,7 +104,7 @@ func proposeModelPlans(ctx context.Context, j *proposal.Job, marginals bool) (*b
 	if _, err := p.Mask(j.Evidence); err != nil {
 		return nil, err
 	}
-	if p.IsDecided() || p.Expression().Unfit != "" {
+	if p.IsDecided() || p.Expression().Unfit != "" { // nothing is left to sum, or entries do not fit float64
 		return nil, truncated.ErrNoMask
 	}
 	const isMasked = true // the plans are for the network without evidence, which enters as a mask

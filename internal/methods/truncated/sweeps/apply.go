@@ -292,7 +292,8 @@ type spanPrice struct {
 	peak   float64 // largest number of bytes so far
 }
 
-// newSpanPrice returns the price of a span of which the operator and the first factor, the identity, are counted.
+// newSpanPrice returns the price of applying an operator to a span of sites. So far it has counted the bytes of the operator and of the
+// first factor, an identity of the size of the span's left bond. summed has, by site, whether it is summed out.
 func newSpanPrice(span []*site, o operator, summed []bool) *spanPrice {
 	n := len(span)
 	p := &spanPrice{
@@ -302,7 +303,7 @@ func newSpanPrice(span []*site, o operator, summed []bool) *spanPrice {
 	if p.firstKept < 0 {
 		p.firstKept = n
 	}
-	p.rows[0] = span[0].left
+	p.rows[0] = span[0].left // rows and columns of the identity
 	p.stored = 8 * p.rows[0] * p.rows[0]
 	for k, a := range span {
 		p.entries[k] = o.maxEntries(k, a.dim)

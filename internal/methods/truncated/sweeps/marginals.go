@@ -97,7 +97,8 @@ func (s *sweep) stepBack(c *chain, st *step) (isNonzero bool, err error) {
 func (s *sweep) priceOverlap(c *chain, st *step) (bytes float64) {
 	first, last := s.tableSpan(c, st)
 	bond, largest := s.account.bond, s.account.largestBond
-	// A site of the product takes two multiplications of matrices, at 2 flops for each product of numbers.
+	// The product looks at last−first+1 sites of the span and one on each side. Each takes two multiplications of matrices, at 2 flops for
+	// each product of numbers.
 	s.account.value.Flops += 4 * bond * bond * min(bond, largest) * float64(s.hypergraph.Dims[st.index]*(last-first+3))
 	bytes = 32 * largest // for each bond an upper bound of the bytes of the products from the left and from the right
 	for _, a := range c.sites {

@@ -285,7 +285,7 @@ func (s *sweep) tableSpan(c *chain, st *step) (first, last int) {
 			}
 		}
 	}
-	first, _ = c.find(low)
+	first, _ = c.find(low) // not read: whether the chain has the index; the step's indices have entered
 	last, _ = c.find(high)
 	return first, last
 }

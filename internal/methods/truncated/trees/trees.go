@@ -338,8 +338,8 @@ func (c *contraction) marginals() error {
 }
 
 // passBack computes the adjoints of the operands A and B of a product from that of its result C: ∂Z/∂A = ∂Z/∂C · B and ∂Z/∂B = ∂Z/∂C · A.
-// An operand that is no node, like a projector, gets none. adjoint has those of all nodes. It frees the adjoint of C and the entries of the
-// operands.
+// An operand that is no node, like a projector, gets none. adjoint has the adjoints of all nodes, each up to a factor of its own: marginals
+// are normalised in the end. passBack frees the adjoint of C and the entries of the operands.
 func (c *contraction) passBack(p product, adjoint [][]float64) error {
 	outAdjoint := array{data: adjoint[p.outNode], labels: p.out.labels}
 	adjoint[p.outNode] = nil
@@ -349,6 +349,7 @@ func (c *contraction) passBack(p product, adjoint [][]float64) error {
 		}
 		// The product of the adjoint and the other operand, with the axes of this operand.
 		out := c.multiply(product{out: array{labels: p.in[k].labels}, in: [2]array{outAdjoint, p.in[1-k]}, dims: p.dims})
+		// The power of two is dropped, as adjoints are right up to a factor only. An adjoint of zeros stays as it is.
 		if _, err := legs.Rescale(out.data); err != nil && !errors.Is(err, legs.ErrZero) {
 			return err
 		}
