@@ -197,7 +197,7 @@ func (p *Processors) makeLong(w *work, now time.Time) {
 	w.turnBegan = now
 	t := p.tenants[w.tenant]
 	if t == nil {
-		t = &tenant{used: p.leastUsed()}
+		t = &tenant{used: p.leastUsed()} // as if it had been there: with 0 it would come before all others for long
 		p.tenants[w.tenant] = t
 	}
 	t.longWorks++

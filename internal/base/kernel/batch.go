@@ -35,6 +35,7 @@ func (x loopSet) batch(out, a, b []float64, n int, p *Places) {
 	evenRows, evenColumns := 0, 0 // rows and columns that the assembly computes
 	if inAssembly > 0 {
 		evenRows, evenColumns = len(p.ARows)&^1, len(bColumns)&^1
+		// The assembly does not check places: these panic if a list is too short.
 		checkReach(out, n, p.OutRows, outColumns)
 		checkReach(a, n, p.ARows, p.ASum)
 		checkReach(b, n, bColumns, bSum)

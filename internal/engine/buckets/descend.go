@@ -24,7 +24,7 @@ func (r *Run) stepWeights(k int, values []int) (weights []float64, isLog bool) {
 	}
 	weights = r.weights[:size]
 
-	isLog = r.tables[s.In[0]].isLog
+	isLog = r.tables[s.In[0]].isLog // as all inputs: a step that uses logarithms has turned all of them into logarithms
 	for d := range weights {
 		weights[d] = 1
 		if isLog {

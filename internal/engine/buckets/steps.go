@@ -35,7 +35,7 @@ func AlongOrder(
 ) ([]Step, error) {
 	var steps []Step
 	err := contractionorder.WalkPlainly(ctx, h, order, func(s *contractionorder.Step) bool {
-		steps = append(steps, Step{In: s.In, Drop: s.Sum, Out: s.Out, Max: maximal[s.Sum[0]]})
+		steps = append(steps, Step{In: s.In, Drop: s.Sum, Out: s.Out, Max: maximal[s.Sum[0]]}) // a step of WalkPlainly drops one index
 		return true
 	})
 	return steps, err

@@ -144,8 +144,8 @@ const (
 	indirect               // otherwise: by an index list
 )
 
-// accessOf returns how the operand varies over the output's axes from split on: not at all if its stride is 0 on each, as the output does
-// if it has the output's strides. dims has the dimensions of all axes.
+// accessOf returns how the operand varies over the output's axes from split on. It is scalar if the operand's stride is 0 on each of them,
+// direct if the operand has the output's strides there, and indirect otherwise: by an index list. dims has the dimensions of all axes.
 func (o *operand) accessOf(dims []int, split int) access {
 	isScalar, isDirect, outputStride := true, true, 1
 	for a := len(dims) - 1; a >= split; a-- {

@@ -310,7 +310,8 @@ func needsRescaling(top uint64) bool {
 }
 
 // rescale divides data by the power of two of its largest entry, whose bits are top, and returns the exponent of that power. loses is true
-// if small entries may lose digits. d is the depth of data, and is updated.
+// if small entries may lose digits. d is the depth of data, and is updated: all entries but 0 are 2^d.Low or more, and Measure makes that
+// bound exact.
 func rescale(data []float64, top uint64, d *sumproduct.Depth) (exp int64, loses bool) {
 	if exp := floats.Exponent(top); d.Low-exp < floats.Lowest {
 		d.Measure(data)

@@ -141,8 +141,8 @@ func (w *worker) scalarProduct(k *kernel, term int) float64 {
 	return product
 }
 
-// computeBlock sets out, a block of the output, to the sum over all terms of the product of the operands, maxTerms terms at a time. Terms
-// whose scalarProduct is 0 are skipped.
+// computeBlock sets out, a block of the output, to the sum over all terms of the product of the operands. It collects up to maxTerms terms,
+// each in a slot of its own, and adds them at once. Terms whose scalarProduct is 0 are skipped.
 func (w *worker) computeBlock(k *kernel, out []float64) {
 	isSet := false
 	for next := 0; next < k.terms; {

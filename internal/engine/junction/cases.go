@@ -359,8 +359,8 @@ func (a *adder) laneFactors(leaf int, z *[Lanes]scaled.Number) (factor [Lanes]fl
 			continue
 		}
 		x := scaled.Make(a.weight[lane], a.run.derivatives[leaf].exp[lane]+a.tree.exps[leaf]).Div(z[lane])
-		factor[lane] = math.Ldexp(x.Mant, int(max(-2000, min(2000, x.Exp)))) // beyond ±2000 the result is 0 or infinite anyway
-		isNormal := math.Abs(factor[lane]) >= math.SmallestNonzeroFloat64*(1<<53)
+		factor[lane] = math.Ldexp(x.Mant, int(max(-2000, min(2000, x.Exp))))      // beyond ±2000 the result is 0 or infinite anyway
+		isNormal := math.Abs(factor[lane]) >= math.SmallestNonzeroFloat64*(1<<53) // 2^-1021: it has all 53 bits
 		isFinite = isFinite && isNormal && !math.IsInf(factor[lane], 0)
 	}
 	return factor, isFinite

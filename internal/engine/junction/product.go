@@ -35,7 +35,9 @@ type product struct {
 // block is the position in each of the three tables at which a product of matrices begins, in tables of one lane.
 type block struct{ out, a, b int }
 
-// listPositions finds the rows, columns, sums and blocks of the product, and lists where each is in the three tables.
+// listPositions finds the rows, columns, sums and blocks of the product, and lists where each is in the three tables. A block is a product
+// of matrices, one for each combination of values of the indices that all tables have. If there are more rows than columns, a and b change
+// places (isSwapped), so that columns, over which the fast loops run, are the more.
 func (p *product) listPositions() {
 	dims, out, a, b := p.dims, p.out, p.a, p.b
 	common, rows, columns, sums := p.sortIndices()
@@ -150,7 +152,7 @@ func (p *product) size() int {
 // multiplyWide computes the product in all lanes: out, a and b have Lanes numbers for each entry.
 func (p *product) multiplyWide(out, a, b []float64) {
 	p.widePositionsOnce.Do(p.listWidePositions)
-	if p.isSwapped {
+	if p.isSwapped { // the listed positions are for a and b exchanged
 		a, b = b, a
 	}
 	for _, start := range p.blocks {
@@ -164,7 +166,7 @@ const minPacked = 4
 // multiply computes the product in one lane, to the same bits as multiplyWide in each lane. It picks the fastest loop: over neighbouring
 // blocks, over runs of neighbouring columns, over rows and columns that are copied side by side (packed), or entry by entry.
 func (p *product) multiply(m *kernel.Product, out, a, b []float64) {
-	if p.isSwapped {
+	if p.isSwapped { // the listed positions are for a and b exchanged
 		a, b = b, a
 	}
 	isPacked := min(len(p.single.ARows), len(p.single.BColumns)) >= minPacked

@@ -514,7 +514,7 @@ func (t *Tree) computeBase(net *btn.Network) (ok bool) {
 	}
 	t.base = r.tables
 	for k := range t.base {
-		t.base[k].copyFirstLane()
+		t.base[k].copyFirstLane() // without evidence all lanes are alike
 	}
 	return !r.lossy.has(0)
 }

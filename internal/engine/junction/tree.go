@@ -85,9 +85,9 @@ func layOutTree(net *btn.Network, tree contractionorder.Tree) (t *Tree, scopes [
 		return nil, nil, false
 	}
 	h := t.shape()
-	_, flops := planMerges(h, tree) // by table; they decide the root
+	_, flops := planMerges(h, tree) // flops: of the merge that makes each table; they decide the root
 	p, _ := planMerges(h, reroot(tree, flops, t.leaves))
-	t.leaves = append(t.leaves, leaf{data: []float64{1}}) // the table of the single entry 1 that planMerges adds
+	t.leaves = append(t.leaves, leaf{data: []float64{1}}) // the table of the entry 1, merges with which sum an index out (planMerges)
 	t.merges = p.merges
 	return t, p.scopes, true
 }

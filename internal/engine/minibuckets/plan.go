@@ -212,7 +212,8 @@ func (b *planning) addTable(scope []int) {
 }
 
 // divide divides the tables of a bucket, which it sorts by size, into mini-buckets whose products have at most limit entries, or as many as
-// their largest table. It also returns the number of entries of each product. The scopes are not in order yet.
+// their largest table. It also returns the number of entries of each product. The scopes are not in order yet. A table's bits have bit
+// i mod 64 set for each of its indices i: a table with a bit that a mini-bucket lacks has an index that the mini-bucket lacks.
 func (b *planning) divide(bucket []int, limit float64) (minis []mini, sizes []float64) {
 	slices.SortStableFunc(bucket, func(s, t int) int { return cmp.Compare(b.tables[t].entries, b.tables[s].entries) })
 	var bits []uint64 // by mini-bucket: the union of its tables' bits

@@ -63,6 +63,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 		}
 	}
 
+	// Move the bound outwards by what rounding may have changed.
 	allowance := slack * (b.magnitude + math.Abs(b.Ln) + float64(len(b.tables)))
 	if below > 0 {
 		allowance = -allowance
@@ -73,7 +74,8 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 	return b, nil
 }
 
-// loadTables appends the logarithms of an expression's tables to b.tables, and adds those of tables without indices to b.Ln.
+// loadTables appends the logarithms of an expression's tables to b.tables, and adds those of tables without indices to b.Ln. It adds the
+// size of the largest logarithm of each table to b.magnitude, by which rounding is bounded.
 func (b *Bound) loadTables(e *sumproduct.Expression) {
 	for _, t := range e.Tables {
 		logs := table{scope: t.Scope, ln: make([]float64, len(t.Data))}

@@ -263,10 +263,10 @@ func (t *table) cancellation(isSumOfTwo bool) (worst float64, ok bool) {
 	return worst, worst <= maxCancellation
 }
 
-// canAddExactly reports whether the sum of any two of the numbers is exact in 106 bits: each fits into one float64, and their exponents
-// differ by at most 100.
+// canAddExactly reports whether Wide.Add gives the sum of any two of the numbers exactly, as a pair Hi + Lo. Each must fit into one
+// float64, and their exponents must differ by at most 100: Add drops a number that is too far below the other.
 func canAddExactly(list []scaled.Wide) bool {
-	low, high := int64(math.MaxInt64/2), int64(math.MinInt64/2)
+	low, high := int64(math.MaxInt64/2), int64(math.MinInt64/2) // halves, so that high − low fits an int64
 	for _, a := range list {
 		if a.Hi != 0 {
 			low, high = min(low, a.Exp), max(high, a.Exp)

@@ -310,7 +310,7 @@ func (s *caseSummer) addByComponents(cases *query.Cases) (remaining []junction.C
 		isBlockEnd := (row+1)%blockCases == 0 || row+1 == len(cases.Rows)
 		if cutter != nil && isBlockEnd {
 			s.sum.entryWeight += cutter.weight
-			s.sum.ln += cutter.weight * lnScale
+			s.sum.ln += cutter.weight * lnScale // flush leaves the scale of the network out
 			ln, flops := cutter.flush(s.byEntry, s.exclude)
 			s.sum.ln += ln
 			s.sum.flops += flops

@@ -18,7 +18,7 @@ func TrivialPlan(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 	e := btn.Estimate{
 		Rule:   btn.Linear,
 		Slices: 1,
-		Alpha:  []scaled.Number{{}},
+		Alpha:  []scaled.Number{{}}, // the weight 0 of the only part: B is 0, unless the end of this function changes it
 		Parts:  []btn.Part{newOnes(net.Dims, &btn.Frame{Closed: true})},
 		Quality: &btn.Quality{
 			Exact:         true,

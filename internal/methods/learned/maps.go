@@ -93,8 +93,8 @@ func (m *model) rotateCore(c int, chains []*chain) error {
 	return nil
 }
 
-// legOverlap returns M of rotateCore for one leg of core c, its mode: the sum over the parts of ⟨B with the leg at x, part with the leg at
-// y⟩ times the weight α of the part. environments has the core's environment in each part.
+// legOverlap returns the matrix M of one leg: M[x, y] = Σ_k α_k ⟨B with the leg at x, part k with the leg at y⟩. The leg is number mode of
+// core c. environments[k] is the core's environment in part k, the part and all other cores.
 func (m *model) legOverlap(c, mode int, environments []countspace.Poly) ([][]scaled.Number, error) {
 	leg := m.sp.cores[c].Legs[mode]
 	overlap := zeroMatrix(m.sp.dims[leg])

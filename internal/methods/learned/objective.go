@@ -85,7 +85,7 @@ func newSpace(net *btn.Network, levels countspace.Levels) (*space, error) {
 		cancelled: 1,
 	}
 	for _, core := range net.Cores {
-		sp.order = append(sp.order, core.Legs...)
+		sp.order = append(sp.order, core.Legs...) // all legs, core after core
 	}
 	return sp, nil
 }
@@ -218,9 +218,10 @@ func (sp *space) coreLevels(legs []int) countspace.Levels {
 // coreBox returns the box of count vectors of core c's legs.
 func (sp *space) coreBox(c int) []int { return sp.coreLevels(sp.cores[c].Legs).Shape() }
 
-// shiftedProducts returns, for each value x of a leg of a core and each level a, Σ_j polys[x][j] t[j+e_a]: the scalar product of B with the
-// leg at x and of a component with the leg at level a with weight 1. polys[x] is the core's polynomial with the leg at x, not counted. t is
-// the core's environment, the component and all other cores. A value at level a > 0 counts once in count variable a, hence the shift e_a.
+// shiftedProducts returns, for each value x of a leg of a core and each level a, Σ_j polys[x][j] t[j+e_a]. That is the scalar product of B
+// with the leg at x, and of a component whose leg has weight 1 at level a. polys[x] is the core's polynomial with the leg fixed at x and
+// left out of the counts. t is the core's environment, the component and all other cores. A value at level a > 0 counts once in count
+// variable a, hence the shift by the unit vector e_a.
 func (sp *space) shiftedProducts(polys []countspace.Poly, t countspace.Poly) [][]scaled.Number {
 	d := sp.levels.D
 	out := make([][]scaled.Number, len(polys))

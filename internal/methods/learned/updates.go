@@ -119,7 +119,8 @@ func (s *sweep) piece(k, leg int) countspace.Poly {
 	return countspace.Linear(s.m.sp.levelSums(leg, s.vectors[leg], w))
 }
 
-// solveLeg solves the vector of one leg of the current part, which the walk over its core has reached, and moves all pairs past it.
+// solveLeg solves the vector of one leg of the current part, which the walk over its core has reached. Then it moves s.pairs past the leg:
+// the chains over the legs for the scalar products of the current part with each part.
 //
 // The least-squares value of entry x is numerator/denominator. The numerator is the scalar product of the residual with the current part:
 // that of the base tensor less those of the other parts times their weights α. The denominator is the current part's own squared norm. In

@@ -91,7 +91,7 @@ func (p *Prepared) chooseBond(ctx context.Context, plan *TruncatedPlan, bond int
 func contractExpression(
 	ctx context.Context, p *Prepared, e *sumproduct.Expression, plan *TruncatedPlan, bond int, memory int64, marginals bool,
 ) (legs.Value, error) {
-	cutoff := 0.0 // the default, near rounding
+	cutoff := 0.0 // stands for the default of the options, near rounding
 	if p.signed {
 		cutoff = math.SmallestNonzeroFloat64 // drops only zeros
 	}

@@ -206,6 +206,7 @@ func (j *legsJudge) expectedChange(e *judge.Estimate, otherPlans float64) (chang
 	}
 
 	last := math.Abs(values[n-1] - values[n-2])
+	// Levels are log2 of the bond and of the number of slices: a step of 1 is twice the bond.
 	if step := levels[n-1] - levels[n-2]; step > 0 {
 		last /= min(1, step) // as if the bond had doubled
 	}
@@ -309,7 +310,7 @@ func (j *legsJudge) minimumOfPhases() float64 {
 	return leastBesidePhases
 }
 
-// Marginals implements judge.Judge. P has the marginals of all slices of e together. Their uncertainty is the largest of
+// Marginals implements judge.Judge. Its P are the marginals of all slices of e together. Their uncertainty is the largest of
 //
 //   - the largest change of a probability from the last estimate by truncated legs before e, of any plan, and secondChangeWeight times the
 //     change from the one before that;

@@ -97,7 +97,7 @@ func (p *Prepared) searchMoves(ctx context.Context, o SearchOptions) (int64, err
 	}
 	limit := truncatedMoves
 	if o.Moves > 0 {
-		limit = min(limit, max(1, o.Moves/truncatedSearches))
+		limit = min(limit, max(1, o.Moves/truncatedSearches)) // o.Moves is for all searches, at most truncatedSearches
 	}
 	return min(max(truncatedLeast, int64(min(greedy.Flops, float64(truncatedMoves)))), limit), nil
 }
@@ -148,16 +148,16 @@ func (s *planSearch) run(ctx context.Context, share float64, search func(context
 	return best, err
 }
 
-// choosePair returns the two plans if there are a tree and a sweep: these two, the cheaper one first, or two of the same kind if the other
-// kind takes more than unequal times as many flops.
+// choosePair returns two plans to compare, given the best tree and the best sweep: these two, the cheaper one first. If one of them takes
+// more than unequal times the flops of the other, both plans are of the cheaper kind, the second one from another search.
 func (s *planSearch) choosePair(ctx context.Context, tree, sweep priced) []TruncatedPlan {
 	switch {
 	case tree.flops > unequal*sweep.flops:
 		return s.pairSweeps(ctx, sweep)
 	case sweep.flops > unequal*tree.flops:
-		second, err := s.findTree(ctx, s.o.Seed+1, 1)
+		second, err := s.findTree(ctx, s.o.Seed+1, 1) // 1: all of the remaining time
 		if err != nil {
-			second = sweep
+			second = sweep // there is no other tree
 		}
 		return []TruncatedPlan{tree.plan, second.plan}
 	case sweep.flops <= tree.flops:

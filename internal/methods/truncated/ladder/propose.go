@@ -186,7 +186,7 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 	defer cancel()
 	prepared, err := preparedFor(planning, j, legs.Plan.Masked, marginals)
 	if err != nil {
-		return Verdict{Late: planning.Err() != nil}, ctx.Err() // the estimate will say why
+		return Verdict{Late: planning.Err() != nil}, ctx.Err() // no trial; the first estimate meets the same error and reports it
 	}
 	if c, err := prepared.Price(ctx, legs.Plan, legs.Bond, marginals); err == nil && c.Lossless && len(p.Estimates) == 1 {
 		return Verdict{Tried: true, Lossless: true}, nil
@@ -208,13 +208,13 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 			return Verdict{Late: planning.Err() != nil}, ctx.Err()
 		}
 		v := Verdict{Tried: true, Discarded: answer.Truncation.Discarded, Unresolved: policy.Unresolved}
-		v.Unresolved *= math.Pow(float64(policy.FirstBond)/float64(bond), bondPower) // a smaller bond discards more
+		v.Unresolved *= math.Pow(float64(policy.FirstBond)/float64(bond), bondPower) // a smaller bond discards more of any model
 		if mayReachLargerBond {
 			v.Unresolved = math.Inf(1)
 		}
 		return v, nil
 	}
-	return Verdict{}, nil
+	return Verdict{}, nil // no trial: no bond is cheap enough
 }
 
 // preparedFor returns the simplified network under the evidence of the query. If masked is true, the evidence is a mask over the network

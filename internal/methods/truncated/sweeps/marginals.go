@@ -24,7 +24,7 @@ import (
 // φ_k: Z = ⟨φ_k, ψ_k⟩ with the state ψ_k of the forward sweep. The product with one index held at a value is the part of Z with that value.
 // It returns nil if φ or a marginal has become 0 or is not finite, and in a dry run.
 func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
-	// isShared: every step makes new sites, also in a dry run.
+	// isShared: every step makes new sites and leaves the old ones unchanged, also in a dry run.
 	c := &chain{scale: scaled.One, position: s.plan.Position, work: s.work, isShared: true}
 	var marginals [][]float64
 	product := &overlap{work: s.work} // of both chains

@@ -46,10 +46,11 @@ func (o operator) maxEntries(k, dim int) float64 {
 
 // operatorSizes returns the operator that multiplies in the tables of a step, for a dry run: upper bounds of its bonds, and no cores. A
 // bond has, for each value of the step's index, the product of the ranks of the tables that cross it. span has the indices of the sites
-// that the operator covers. A dry run computes sizes only.
+// that the operator covers. A dry run computes sizes only. Sizes stay at or below hugeBond, so that products of them fit float64.
 func operatorSizes(h contractionorder.Hypergraph, p Plan, st *step, span []int) operator {
 	o := operator{bonds: append(make([]float64, 0, len(span)+1), 1), indexDim: float64(h.Dims[st.index])}
-	mayHaveRanks := slices.ContainsFunc(st.tables, func(t int) bool { return len(h.Edges[t]) > 2 }) // above 1
+	// Without the step's index a table of two indices has one site, so that nothing of it crosses a bond: all ranks are 1.
+	mayHaveRanks := slices.ContainsFunc(st.tables, func(t int) bool { return len(h.Edges[t]) > 2 })
 	for _, j := range span {
 		states := min(o.indexDim, hugeBond)
 		for _, t := range st.tables {

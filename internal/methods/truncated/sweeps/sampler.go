@@ -65,8 +65,9 @@ func NewSampler(ctx context.Context, e *sumproduct.Expression, p Plan, o Options
 	return sampler, nil
 }
 
-// newConditionals returns the conditional distributions of all indices in the reverse of the order in which s has summed them out. An index
-// has one step or more, one after the other.
+// newConditionals returns the conditional distributions of all indices in the reverse of the order in which s has summed them out. Each has
+// the chain before the first step of its index, and the tables that the steps of the index multiply in. An index has one step or more, one
+// after the other. The sweep has multiplied the values of an index by weights, its gauge, as the index entered; ungauge undoes that.
 func newConditionals(s *sweep) (conditionals []conditional) {
 	ungauge := reciprocals(s.forwardWeights)
 	for k := range s.steps {

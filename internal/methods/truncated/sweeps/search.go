@@ -112,6 +112,7 @@ func (s *search) score(c candidate, limit float64) float64 {
 	const marginals = false
 	p := c.plan(s.hypergraph)
 	// Prices end early once the flops alone exceed the limit. The limit is kept within the range of float64.
+	// The only error is the context's, and this one does not end.
 	truncated, visits, _ := price(context.Background(), s.hypergraph, p, s.bond, marginals, math.Exp2(min(limit, 300))) // 300: within float64
 	s.moves -= visits
 	score := math.Log2(truncated.Flops + 1)

@@ -128,7 +128,8 @@ func (s *search) mergeRemaining(b *builder, r rule) (isComplete bool) {
 	if r.centre > 0 {
 		distance = b.net.distancesFrom(root)
 	}
-	return b.mergeGreedily(r, distance, s.rng, func() bool { // b.peak counts numbers of 8 bytes; more than 4 times the memory is hopeless
+	// b.peak counts numbers of 8 bytes. More than 4 times the memory is taken as hopeless (chosen).
+	return b.mergeGreedily(r, distance, s.rng, func() bool {
 		return b.peak*8 > 4*s.memory || b.flops > maxFlops || s.ctx.Err() != nil
 	})
 }

@@ -91,7 +91,7 @@ func mergePartners(merges [][2]int, leaves int) []int32 {
 	partner := slices.Repeat([]int32{-1}, leaves+len(merges))
 	for _, pair := range merges {
 		for k, i := range pair {
-			if i >= 0 && i < len(partner) {
+			if i >= 0 && i < len(partner) { // the plan is not checked yet: merges of nodes that do not exist fail later
 				partner[i] = int32(pair[1-k])
 			}
 		}
