@@ -174,7 +174,7 @@ func encodeText(enc *msgpack.Encoder, s *shape, x string) error {
 			return enc.EncodeBytes(b)
 		}
 	case s.form == formFloat && (x == "NaN" || x == "+Inf" || x == "-Inf"):
-		f, _ := strconv.ParseFloat(x, 64)
+		f, _ := strconv.ParseFloat(x, 64) // it reads these three texts
 		return enc.EncodeFloat64(f)
 	}
 	return enc.EncodeString(x)

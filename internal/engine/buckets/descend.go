@@ -322,7 +322,7 @@ func (c *stepChoices) Costs(level int) []float64 {
 	if k < 0 { // a free index, whose values are in no table and equally good
 		return make([]float64, c.run.dims[c.run.free[-1-k]])
 	}
-	weights, _ := c.run.stepWeights(k, c.values)
+	weights, _ := c.run.stepWeights(k, c.values) // logarithms, since all steps are maxima
 	top := slices.Max(weights)
 	for d, x := range weights {
 		weights[d] = top - x

@@ -338,6 +338,6 @@ func (r *run) isNegligible(k int, terms float64, above int, exp int64) bool {
 
 // exponentAbove returns an exponent e ≥ 0 such that all entries are below 2^e in size.
 func exponentAbove(data []float64) int {
-	top, _, _ := floats.Extent(data)
+	top, _, _ := floats.Extent(data) // the exponent of the largest entry
 	return max(0, top+1)
 }

@@ -46,7 +46,7 @@ func (t *table) keepInRange() {
 // are 0, both bounds are 0. No entry is below 0, so that entries have the order of their bits.
 func (t *table) measure() {
 	if !t.isWide {
-		top, low, _ := floats.Extent(t.data)
+		top, low, _ := floats.Extent(t.data) // not read: whether an entry is below 0; none is
 		for lane := range Lanes {
 			t.top[lane], t.low[lane] = top, low
 		}

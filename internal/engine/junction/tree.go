@@ -121,7 +121,7 @@ func (t *Tree) shape() contractionorder.Hypergraph {
 // Price returns the cost of a query along a contraction tree over Shape, without marginals and with all marginals: the flops of a run that
 // computes every table, and the bytes of a tree and a run. Another root of the tree changes only the cost of the last merge.
 func Price(h contractionorder.Hypergraph, tree contractionorder.Tree) (withoutMarginals, withMarginals query.Cost) {
-	p, _ := planMerges(h, tree)
+	p, _ := planMerges(h, tree) // not read: the flops of each merge; p has their sum
 	cost := query.Cost{Flops: p.flops, Log2Table: p.log2Largest, Width: p.width, Slices: 1, Bytes: 2 * 8 * p.entries}
 	return cost, WithMarginals(cost)
 }

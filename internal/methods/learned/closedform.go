@@ -203,7 +203,8 @@ func symmetricFactors(form *tensor.SymmetryCP) []factor {
 	return out
 }
 
-// cpFactors returns the terms of a core in CP form. If a mode has no vectors, term i has the unit vector of value i there.
+// cpFactors returns the terms of a core in CP form, which is a sum of products of one vector for each mode (leg). If a mode has no vectors,
+// term i has the unit vector of value i there.
 func cpFactors(cp *tensor.CP) []factor {
 	out := make([]factor, len(cp.Weights))
 	for i, w := range cp.Weights {

@@ -16,10 +16,10 @@ import (
 //
 //	M[x, y] = ⟨B with leg ℓ = x, B̃ with leg ℓ = y⟩ = U Σ Vᵀ,   O = U Vᵀ
 //
-// This maximises ⟨B, B̃ ×_ℓ O⟩ = tr(OᵀM), and ‖B̃ ×_ℓ O‖ = ‖B̃‖. x is in the network's own coordinates and y in the learned ones, so O
-// replaces the leg's map and nothing accumulates. G does not change. b is recomputed and α refitted; if that explains less, the model stays
-// as it was. Legs of large symmetric cores keep their maps. Cost: one backward and one forward pass over the cores for each component, and
-// an SVD of d × d for each leg.
+// B̃ ×_ℓ O is B̃ with O applied to leg ℓ. This maximises ⟨B, B̃ ×_ℓ O⟩ = tr(OᵀM), and ‖B̃ ×_ℓ O‖ = ‖B̃‖. x is in the network's own
+// coordinates and y in the learned ones, so O replaces the leg's map and nothing accumulates. G does not change. b is recomputed and α
+// refitted; if that explains less, the model stays as it was. Legs of large symmetric cores keep their maps. Cost: one backward and one
+// forward pass over the cores for each component, and an SVD of d × d for each leg.
 func (m *model) procrustes(ctx context.Context) error {
 	previous := m.snapshot()
 

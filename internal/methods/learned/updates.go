@@ -15,9 +15,10 @@ import (
 //
 //	v_ℓ[a] = Σ_c S_{c+e(a)} P^{−ℓ,a}_c / Σ_c S²_{c+e(a)} N^{−ℓ}_c
 //
-// where P^{−ℓ,a} is the count polynomial of the residual, the base tensor less the other parts, with the leg fixed at a, and N^{−ℓ} that of
-// the squared vectors of all other legs. If the denominator is 0, the entry changes nothing and stays. Then v_ℓ is normalised: the scale of
-// S∘R is left to the weights. Cost: O(n²) multiply-adds for every component at two levels, and the walks over the cores (newCoreWalk).
+// where e(a) adds value a to the counts c, P^{−ℓ,a} is the count polynomial of the residual, the base tensor less the other parts, with the
+// leg fixed at a, and N^{−ℓ} that of the squared vectors of all other legs. If the denominator is 0, the entry changes nothing and stays.
+// Then v_ℓ is normalised: the scale of S∘R is left to the weights. Cost: O(n²) multiply-adds for every component at two levels, and the
+// walks over the cores (newCoreWalk).
 func (m *model) vectorSweep(ctx context.Context, i int) ([][]float64, products, error) {
 	s := newSweep(m, i)
 	if err := s.newChains(); err != nil {
@@ -217,7 +218,8 @@ func (s *sweep) products() products {
 //
 //	S_c = P_c / N_c,   P_c = [z^c]⟨residual, R⟩,   N_c = [z^c] Π_ℓ (Σ_x v_ℓ[x]² z^λ(x))
 //
-// S_c is 0 if N_c is 0. S is then scaled so that ‖S∘R‖ is about 1 and its coefficients stay in range from sweep to sweep.
+// λ(x) is the level of value x of a leg. S_c is 0 if N_c is 0. S is then scaled so that ‖S∘R‖ is about 1 and its coefficients stay in range
+// from sweep to sweep.
 func (m *model) symmetricStep(i int, q products) countspace.Poly {
 	target := countspace.Crop(q.base, m.sp.shape)
 	for k, partK := range m.parts {

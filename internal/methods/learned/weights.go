@@ -364,7 +364,7 @@ func leastSquares(g [][]float64, y []float64) ([]float64, error) {
 // condition returns the condition number of a Gram matrix with a unit diagonal: its largest eigenvalue over the smallest, at most 2^53,
 // beyond which eigenvalues are rounding.
 func condition(g [][]float64) (float64, error) {
-	values, _, err := linalg.SymmetricEigen(concatenateRows(g), len(g))
+	values, _, err := linalg.SymmetricEigen(concatenateRows(g), len(g)) // ascending; the vectors are not read
 	if err != nil {
 		return 0, err
 	}

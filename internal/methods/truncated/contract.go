@@ -154,10 +154,12 @@ const untruncatedGain = 4
 // truncation it fits the memory and takes little more work. Even a truncation that loses nothing drops directions within rounding of the
 // largest, which may count for more in the end.
 func (p *Prepared) isBetterUntruncated(ctx context.Context, plan *TruncatedPlan, bond int, memory int64) (bool, error) {
-	truncated, err := p.Price(ctx, plan, bond, false)
+	const noMarginals = false
+	truncated, err := p.Price(ctx, plan, bond, noMarginals)
 	if err != nil || !truncated.Lossless {
 		return false, err
 	}
-	untruncated, err := p.Price(ctx, plan, mostBond, false)
+	untruncated, err := p.Price(ctx, plan, mostBond, noMarginals)
+	// Up to 10^6 flops more are always worth it; treeRate because prices are in flops of a sweep.
 	return untruncated.Bytes <= legs.MemoryOrDefault(memory) && untruncated.Flops <= untruncatedGain*truncated.Flops+treeRate*1e6, err
 }

@@ -51,7 +51,7 @@ func (c *chain) find(position int) (k int, ok bool) {
 // bond), and the state the product of all sites. For each value the new site is the identity, divided by √dim so that rows and columns are
 // orthonormal. The scale is multiplied by √dim. A dry run changes the sizes only.
 func (c *chain) insert(index, dim int) {
-	k, _ := c.find(c.position[index])
+	k, _ := c.find(c.position[index]) // the place of the new site: the chain does not have the index
 	s := &site{index: index, dim: dim, left: 1, right: 1}
 	if k > 0 && k < len(c.sites) {
 		s.left, s.right = c.sites[k].left, c.sites[k].left

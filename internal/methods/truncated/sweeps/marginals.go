@@ -70,8 +70,8 @@ func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 
 // sumOut sums an index out of a chain that has it. isNonzero is false if the chain becomes 0.
 func (s *sweep) sumOut(c *chain, index int) (isNonzero bool, err error) {
-	site, _ := c.find(s.plan.Position[index])
-	isSummed := []bool{true} // the only site of the operator
+	site, _ := c.find(s.plan.Position[index]) // the chain has the index
+	isSummed := []bool{true}                  // the only site of the operator
 	return c.applyOperator(site, identityOperator(s.hypergraph.Dims[index]), isSummed, &s.account)
 }
 

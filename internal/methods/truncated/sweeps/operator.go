@@ -191,7 +191,7 @@ func (s *stepTables) multiplyWeights(table []float64) {
 	for a, v := range table {
 		s.weights[a] *= v
 	}
-	exp, _ := legs.Rescale(s.weights)
+	exp, _ := legs.Rescale(s.weights) // weights of 0 stay as they are; later steps find those that are not finite
 	s.exp += exp
 }
 

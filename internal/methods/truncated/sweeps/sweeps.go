@@ -76,8 +76,8 @@ func Evaluate(
 	if err := p.check(h); err != nil {
 		return legs.Cost{}, err
 	}
-	noLimit := math.Inf(1) // of flops
-	cost, _, err := price(ctx, h, p, float64(bond), marginals, noLimit)
+	noLimit := math.Inf(1)                                              // of flops
+	cost, _, err := price(ctx, h, p, float64(bond), marginals, noLimit) // not read: the sites looked at
 	return cost, err
 }
 

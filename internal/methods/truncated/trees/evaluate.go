@@ -126,8 +126,8 @@ func (m *meter) merge(a, b int32, partner []int32) (int32, error) {
 		return 0, err
 	}
 
-	out := m.net.nodes[id].size // entries of the result
-	m.flops += 2*m.shape.products() + in + out
+	out := m.net.nodes[id].size                // entries of the result
+	m.flops += 2*m.shape.products() + in + out // the operands and the result are also copied
 	m.peak = max(m.peak, m.held+in+m.shape.compactSize()+out)
 	m.held += out - in
 	m.recorded += in                             // the tape for marginals keeps the operands

@@ -164,7 +164,7 @@ func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleO
 			return nil, nil
 		}
 		d := c.net.wires[c.net.nodes[a].legs[0]].dim
-		in.data = copyTensor(d)
+		in.data = copyTensor(d) // copy tensors are not stored
 	}
 	layout, bundle, dims := c.arrangeAxes(a, towards, children...)
 	x, isBuffer := c.pack(in, dims, layout)
@@ -177,7 +177,7 @@ func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleO
 	if err != nil {
 		return nil, fault.Wrap(fault.Unsupported, err)
 	}
-	_, err = legs.Rescale(t)
+	_, err = legs.Rescale(t) // the power of 2 is dropped: projectors do not depend on it
 	return t, err
 }
 
