@@ -111,7 +111,8 @@ const maxRowsSize = 4
 const sharedWork = 1 << 18
 
 // newStep returns a step, without offsets, whose output is cut into blocks of its fastest axes. An output of few entries is a single block
-// in rows. So is one for which several indices are summed, unless the step is large.
+// in rows. So is one for which several indices are summed, unless the step is large. In rows, the innermost loop goes over the terms of one
+// entry of the output.
 func newStep(dims []int, s *contractionorder.Step) Step {
 	c := Step{Size: int(s.Size), Sums: int(s.FullSize / s.Size), blockSize: 1, split: len(s.Out)}
 	isShort := c.Size <= maxRowsSize
@@ -130,7 +131,8 @@ func newStep(dims []int, s *contractionorder.Step) Step {
 }
 
 // runLength returns the number of inner offsets that Backward takes at a time: all if the output is small. Else it takes, in rows, the
-// terms of an entry; in blocks, the entries of a block for one term.
+// terms of an entry; in blocks, the entries of a block for one term. In rows, the innermost loop goes over the terms of one entry of the
+// output.
 func (s *Step) runLength() int {
 	switch {
 	case s.Size <= maxRowsSize:

@@ -50,7 +50,8 @@ func (m *Memory) WithOwnScratch(p *Program) Memory {
 // resize returns a slice of n elements, which may have any values, in the memory of s if its capacity is enough.
 func resize[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
-// Forward computes the output of step n from its operands, by loops made for their number, and for a step in rows or in blocks (Step).
+// Forward computes the output of step n from its operands, by loops made for their number, and for a step in rows or in blocks (Step). In
+// rows, the innermost loop goes over the terms of one entry of the output.
 func (p *Program) Forward(m *Memory, n int) {
 	s, out := &p.Steps[n], m.Tables[p.Leaves+n]
 	if s.isInRows {

@@ -295,7 +295,7 @@ func (a *adder) computeBatch(batch []Case) (answers []Answer, isPrecise bool, er
 
 // sumGradients sets a.gradient to the weighted sum of the gradients of ln Z in all lanes. It goes through the merges from the root, where
 // ∂Z/∂root = 1, to the leaves, and releases all tables. isFinite is false if a factor weight/Z is beyond float64, or if the context has
-// ended.
+// ended. A lane is one of the cases that are computed side by side.
 func (a *adder) sumGradients(answers []Answer) (isFinite bool) {
 	clear(a.gradient)
 	r := a.run
@@ -350,8 +350,8 @@ func (a *adder) differentiate(
 	return isFinite
 }
 
-// laneFactors returns weight/Z by lane, with the exponent of the derivative by a leaf, and 0 for lanes that do not count. isFinite
-// is false if a factor is beyond float64, or so small that digits are lost.
+// laneFactors returns weight/Z by lane, with the exponent of the derivative by a leaf, and 0 for lanes that do not count. isFinite is false
+// if a factor is beyond float64, or so small that digits are lost. A lane is one of the cases that are computed side by side.
 func (a *adder) laneFactors(leaf int, z *[Lanes]scaled.Number) (factor [Lanes]float64, isFinite bool) {
 	isFinite = true
 	for lane := range a.queries {
@@ -368,7 +368,7 @@ func (a *adder) laneFactors(leaf int, z *[Lanes]scaled.Number) (factor [Lanes]fl
 
 // addToGradient adds the derivatives by the entries of a leaf to a.gradient: the sum over the lanes of weight · ∂Z/∂entry / Z. z has Z by
 // lane. Derivatives by entries that the observations exclude are 0, since the derivative is multiplied by the weights first. isFinite is
-// false if a factor weight/Z is beyond float64.
+// false if a factor weight/Z is beyond float64. A lane is one of the cases that are computed side by side.
 func (a *adder) addToGradient(leaf int, z *[Lanes]scaled.Number) (isFinite bool) {
 	derivative := &a.run.derivatives[leaf]
 	for _, v := range a.leaves[leaf].weighted {

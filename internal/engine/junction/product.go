@@ -131,7 +131,8 @@ func (p *product) listWidePositions() {
 }
 
 // widePlaces returns positions in a table of all lanes from those in a table of one lane: for each listed entry, those of the entry and of
-// the run-1 entries after it. Example: with 8 lanes and run 2, the entry 5 becomes 40 and 48.
+// the run-1 entries after it. Example: with 8 lanes and run 2, the entry 5 becomes 40 and 48. A lane is one of the queries that are
+// computed side by side.
 func widePlaces(entries []int, run int) []int {
 	list := make([]int, 0, len(entries)*run)
 	for _, entry := range entries {
@@ -149,7 +150,8 @@ func (p *product) size() int {
 	return blocks * rows * columns
 }
 
-// multiplyWide computes the product in all lanes: out, a and b have Lanes numbers for each entry.
+// multiplyWide computes the product in all lanes: out, a and b have Lanes numbers for each entry. A lane is one of the queries that are
+// computed side by side.
 func (p *product) multiplyWide(out, a, b []float64) {
 	p.widePositionsOnce.Do(p.listWidePositions)
 	if p.isSwapped { // the listed positions are for a and b exchanged
@@ -186,7 +188,8 @@ func (p *product) multiply(m *kernel.Product, out, a, b []float64) {
 }
 
 // multiplyEntries computes the product of matrices of one block, in one lane: each entry of out is the sum over k of the entries of a at
-// ARows[r]+ASum[k] and of b at BColumns[c]+BSum[k]. It computes four columns at a time, and those left over one by one.
+// ARows[r]+ASum[k] and of b at BColumns[c]+BSum[k]. It computes four columns at a time, and those left over one by one. A lane is one of
+// the queries that are computed side by side.
 func (p *product) multiplyEntries(out, a, b []float64) {
 	s := &p.single
 	for r, row := range s.ARows {

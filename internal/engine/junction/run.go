@@ -221,7 +221,8 @@ const longMerge = 1 << 16
 func (r *run) isCancelled(m *merge) bool { return m.flops > longMerge && r.ctx.Err() != nil }
 
 // forward computes the tables that evidence changes, from the leaves to the root, and sets Z and the flops of each lane's answer. Tables
-// that no evidence changes are those of base. keepTables keeps the memory of all tables, for the derivatives.
+// that no evidence changes are those of base. keepTables keeps the memory of all tables, for the derivatives. A lane is one of the queries
+// that are computed side by side.
 func (r *run) forward(answers []Answer, keepTables bool) {
 	for k := range r.leaves {
 		if r.tables[k] = r.base[k]; r.changed[k] != 0 {
@@ -288,7 +289,7 @@ func (r *run) findChanges() {
 }
 
 // multiply sets out to the product p of the tables a and b, in all lanes if the run has more than one. It adds to r.lossy the lanes in
-// which digits may be lost.
+// which digits may be lost. A lane is one of the queries that are computed side by side.
 func (r *run) multiply(out, a, b *table, p *product) {
 	p.positionsOnce.Do(p.listPositions)
 	out.isWide = r.isWide
@@ -304,7 +305,7 @@ func (r *run) multiply(out, a, b *table, p *product) {
 }
 
 // wideData returns the entries of a table in all lanes. If the table has one lane, they are a copy, which is valid until the next call for
-// the same operand (0 or 1) of a product.
+// the same operand (0 or 1) of a product. A lane is one of the queries that are computed side by side.
 func (r *run) wideData(t *table, operand int) []float64 {
 	if t.isWide {
 		return t.data
@@ -480,7 +481,7 @@ func (t *Tree) targetsOrAll(targets []int) func(yield func(int) bool) {
 }
 
 // readMarginals fills the marginals of a lane for all variables whose weights a leaf has, asked for or not. The marginal of a value is the
-// sum of entry · ∂Z/∂entry over the leaf's entries of that value.
+// sum of entry · ∂Z/∂entry over the leaf's entries of that value. A lane is one of the queries that are computed side by side.
 func (r *run) readMarginals(lane, leaf int) {
 	t, derivative := &r.tables[leaf], &r.derivatives[leaf]
 	entries := len(r.leaves[leaf].data)

@@ -179,7 +179,8 @@ func addCosts(product []int64, scope, subscope, dims []int, costs []int64) {
 
 // equalise moves costs between the products of the mini-buckets m.between. Afterwards all have the same least cost for each combination of
 // values of the indices m.shared, up to a remainder that the first one gets. It returns the costs that it has added to each product; they
-// add up to 0. A combination that one product forbids becomes forbidden in all.
+// add up to 0. A combination that one product forbids becomes forbidden in all. A product is the sum of the costs of a mini-bucket, which
+// is some of the tables of an index.
 func equalise(m move, minis []mini, products [][]int64, dims []int) (moved [][]int64) {
 	moved = make([][]int64, len(m.between)) // the least costs, which replaceByMoves replaces
 	for j, r := range m.between {

@@ -59,7 +59,8 @@ func (m *model) procrustes(ctx context.Context) error {
 
 // rotateCore learns the map of every leg of core c, one after the other, and moves the chains of all parts past the core. The map is the
 // orthogonal matrix nearest to M[x, y] = ⟨B with the leg at x, B̃ with the leg at y⟩. M follows from the core's polynomials with the leg at
-// x, and from the core's environment in each part: the part and all other cores. Cores that take no maps keep theirs.
+// x, and from the core's environment in each part: the part and all other cores. Cores that take no maps keep theirs. A part is one
+// component S∘R of the model: S weighs counts, and R has a vector for each leg.
 func (m *model) rotateCore(c int, chains []*chain) error {
 	environments := make([]countspace.Poly, len(chains))
 	for k := range chains {
@@ -94,7 +95,8 @@ func (m *model) rotateCore(c int, chains []*chain) error {
 }
 
 // legOverlap returns the matrix M of one leg: M[x, y] = Σ_k α_k ⟨B with the leg at x, part k with the leg at y⟩. The leg is number mode of
-// core c. environments[k] is the core's environment in part k, the part and all other cores.
+// core c. environments[k] is the core's environment in part k, the part and all other cores. A part is one component S∘R of the model: S
+// weighs counts, and R has a vector for each leg.
 func (m *model) legOverlap(c, mode int, environments []countspace.Poly) ([][]scaled.Number, error) {
 	leg := m.sp.cores[c].Legs[mode]
 	overlap := zeroMatrix(m.sp.dims[leg])

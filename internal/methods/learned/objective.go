@@ -243,7 +243,8 @@ func (sp *space) shiftedProducts(polys []countspace.Poly, t countspace.Poly) [][
 
 // legProducts returns, for each learned coordinate y of a leg, the scalar product of B with a component whose vector on the leg is 1 at y
 // and 0 elsewhere: Σ_x O[x, y] m[x][level(y)] for the result m of shiftedProducts and the leg's map O. polys are the core's polynomials by
-// value x of the leg, and t is the core's environment: the component and all other cores.
+// value x of the leg, and t is the core's environment: the component and all other cores. Levels divide the values of a leg: those of level
+// 0 are not counted, those of level a > 0 count in variable a.
 func (sp *space) legProducts(leg int, polys []countspace.Poly, t countspace.Poly) []scaled.Number {
 	products := sp.shiftedProducts(polys, t)
 	d := len(polys)
@@ -340,7 +341,7 @@ type products struct {
 }
 
 // products returns the count polynomials of part i under its present vectors: with the base tensor, with itself, and with each other part.
-// They are computed anew, by product trees.
+// They are computed anew, by product trees. A part is one component S∘R of the model: S weighs counts, and R has a vector for each leg.
 func (m *model) products(i int) (products, error) {
 	p := m.parts[i]
 	base, err := m.sp.basePoly(p.r)
@@ -392,7 +393,8 @@ func (m *model) replacePart(i int, p *part, q products) error {
 	return nil
 }
 
-// appendPart appends a part of norm 0 to the model, with weight 0, and returns its number.
+// appendPart appends a part of norm 0 to the model, with weight 0, and returns its number. A part is one component S∘R of the model: S
+// weighs counts, and R has a vector for each leg.
 func (m *model) appendPart(p *part) int {
 	i := len(m.parts)
 	m.parts = append(m.parts, p)

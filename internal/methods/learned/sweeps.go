@@ -51,7 +51,8 @@ func Learn(ctx context.Context, net *btn.Network, settings query.Settings) (*btn
 }
 
 // learn is Learn with given levels of the components and a given effort. It learns a model from each of several starts and takes the one
-// that explains most. It ends early if a model has no residual or if the work is used up.
+// that explains most. It ends early if a model has no residual or if the work is used up. Levels divide the values of a leg: those of level
+// 0 are not counted, those of level a > 0 count in variable a.
 func learn(ctx context.Context, net *btn.Network, levels countspace.Levels, e effort) (*btn.Plan, error) {
 	sp, err := newSpace(net, levels)
 	if err != nil {
@@ -214,7 +215,8 @@ func (l *learner) sweepAll(ctx context.Context, sweeps int) error {
 	return nil
 }
 
-// sweep improves every part once, and then the maps if they are learned.
+// sweep improves every part once, and then the maps if they are learned. A part is one component S∘R of the model: S weighs counts, and R
+// has a vector for each leg.
 func (l *learner) sweep(ctx context.Context) error {
 	for i := range l.parts {
 		if err := l.improve(ctx, i); err != nil {

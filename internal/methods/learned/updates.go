@@ -160,7 +160,7 @@ func (s *sweep) solveLeg(leg int, walk coreWalk) error {
 
 // setVector sets the vector of a leg to numerator/denominator, normalised, and s.scale to the norm that it had before. The numerator is by
 // value, the denominator by level. If the denominator of an entry is 0, the entry stays as it was. If all entries become 0, the vector
-// stays as it was.
+// stays as it was. Levels divide the values of a leg: those of level 0 are not counted, those of level a > 0 count in variable a.
 func (s *sweep) setVector(leg int, numerator, denominator []scaled.Number) {
 	old := s.vectors[leg]
 	v := make([]scaled.Number, len(old))

@@ -93,7 +93,8 @@ func (s *sweep) stepBack(c *chain, st *step) (isNonzero bool, err error) {
 }
 
 // priceOverlap adds the flops of the product of both chains at a step, and returns its bytes. It assumes that the product looks at the
-// step's span and a site on each side of it, and that the bonds of the other chain are as large as the largest of the forward sweep.
+// step's span and a site on each side of it, and that the bonds of the other chain are as large as the largest of the forward sweep. A
+// chain is the product of its sites, tensors with one index each.
 func (s *sweep) priceOverlap(c *chain, st *step) (bytes float64) {
 	first, last := s.tableSpan(c, st)
 	bond, largest := s.account.bond, s.account.largestBond
@@ -158,7 +159,8 @@ func (o *overlap) marginal(a, b []*site, index int) []float64 {
 	return sums
 }
 
-// withWeights returns a site multiplied by the weights of the values of its index. It returns s itself if these are all 1.
+// withWeights returns a site multiplied by the weights of the values of its index. It returns s itself if these are all 1. A chain is the
+// product of its sites, tensors with one index each.
 func (o *overlap) withWeights(s *site) *site {
 	weights := o.weights[s.index]
 	if weights == nil {
@@ -247,7 +249,7 @@ func (o *endCache) productsAround(a, b []*site, k int, extendRight, extendLeft e
 
 // updateProducts returns the list of the products of the first 1, 2 … n pairs of sites, and the last of them, up to a power of 2. pair(k)
 // is the k-th pair. Products at the beginning of list whose pairs are the same are kept, and extend computes the others, each from the one
-// before. list is changed.
+// before. list is changed. A chain is the product of its sites, tensors with one index each.
 func updateProducts(
 	list []endProduct, n int, pair func(k int) (*site, *site), extend extension,
 ) (updated []endProduct, last []float64) {

@@ -197,7 +197,8 @@ func (s *stepTables) multiplyWeights(table []float64) {
 
 // newStepTables divides the tables of a step into those over the step's index only, which become weights of its values, and trains. If this
 // is the last step of the index, the weights include those of the gauge with which the index leaves the chain. A train is a table written
-// as a product of one core for each of its other indices.
+// as a product of one core for each of its other indices. The gauge of an index is weights of its values, multiplied in as it enters the
+// chain and divided out as it leaves.
 func newStepTables(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, g gauge) (*stepTables, error) {
 	s := &stepTables{weights: ones(e.Dims[st.index])}
 	for _, t := range st.tables {
@@ -220,7 +221,8 @@ func newStepTables(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, g
 
 // newOperator returns the operator that multiplies the tables of a step into a chain: a core for each site, joined by bonds of states. It
 // has to be multiplied by 2^exp. span has the indices of the sites that it covers, all indices of the tables among them. The gauge of
-// indices that enter or leave at this step is multiplied in. A gauge is weights of the values of an index.
+// indices that enter or leave at this step is multiplied in. A gauge is weights of the values of an index. A site is the tensor of the
+// chain that has one index.
 func newOperator(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, span []int, g gauge) (o operator, exp int64, err error) {
 	s, err := newStepTables(w, e, p, st, g)
 	if err != nil {
@@ -300,7 +302,7 @@ func (s *stepTables) matrixAt(trains []*train, dims []int, p Plan, site coreSite
 
 // siteWeight returns the weight of value x of a site if the step's index has value a, without the trains. At the site of the step's index
 // it is 0 unless x is a. A train is a table written as a product of cores; the weight is what tables over the step's index alone, and the
-// gauge, contribute.
+// gauge, contribute. The gauge multiplies the values of an index by weights as the index enters the chain.
 func (s *stepTables) siteWeight(site coreSite, a, x int) float64 {
 	weight := 1.0
 	switch {

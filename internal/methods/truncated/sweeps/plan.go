@@ -22,7 +22,8 @@ type Plan struct {
 	Position []int // by index: its place in the chain, distinct for the indices of Order; −1 for all other indices
 }
 
-// Restrict returns p without the indices whose dimension in dims is 1: the plan of the same expression under a mask.
+// Restrict returns p without the indices whose dimension in dims is 1: the plan of the same expression under a mask. A mask is evidence as
+// weights of the values of indices; an index with one value left gets dimension 1.
 func (p Plan) Restrict(dims []int) Plan {
 	restricted := Plan{Position: slices.Repeat([]int{-1}, len(dims))}
 	for _, i := range p.Order {

@@ -66,7 +66,7 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 
 // Evaluate returns an upper bound of the cost of Contract along p with bonds of at most bond. It goes through the steps and takes every
 // bond to be as large as dimensions, operators and bond allow. Errors: ErrPlan, ErrOptions, the context's. Time: Σ over the steps of the
-// sites they touch.
+// sites they touch. A site is a tensor of the chain, which is the state of the sweep.
 func Evaluate(
 	ctx context.Context, h contractionorder.Hypergraph, p Plan, bond int, marginals bool,
 ) (legs.Cost, error) {
@@ -135,7 +135,8 @@ func newSweep(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 }
 
 // price returns the cost of a sweep along p with bonds of at most bond. It goes through the steps over sizes only, and ends early once they
-// cost more than maxFlops. visits is the number of sites that it looked at. The only error is the context's.
+// cost more than maxFlops. visits is the number of sites that it looked at. The only error is the context's. A site is a tensor of the
+// chain, which is the state of the sweep.
 func price(
 	ctx context.Context, h contractionorder.Hypergraph, p Plan, bond float64, marginals bool, maxFlops float64,
 ) (cost legs.Cost, visits int64, err error) {

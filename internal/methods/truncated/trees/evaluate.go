@@ -19,7 +19,7 @@ type Cost struct {
 
 // Evaluate returns the cost of contracting an expression with hypergraph h along plan p, if bundles are truncated to the bond and a
 // truncation looks at surroundings of distance 3. It takes time linear in the nodes times the surroundings of a truncation. Errors:
-// ErrPlan; bad_input for an inconsistent hypergraph.
+// ErrPlan; bad_input for an inconsistent hypergraph. A bundle is all wires between two nodes.
 func Evaluate(h contractionorder.Hypergraph, p Plan, bond int) (Cost, error) {
 	if err := h.Validate(); err != nil {
 		return Cost{}, err
@@ -188,7 +188,7 @@ func (m *meter) truncate(id int32, b bundle) {
 // countGauge adds the work of the triangles in the surroundings of a bundle of node id, the nodes within m.gauge wires. They are two trees,
 // whose roots are the ends of the bundle. From the farthest nodes on, a node is multiplied by the triangles of its children, and factored
 // into Q times its own triangle. largest is the number of entries of the largest tensor in the surroundings, and triangles the number of
-// entries of all triangles that go to a parent.
+// entries of all triangles that go to a parent. A bundle is all wires between two nodes.
 func (m *meter) countGauge(id int32, b bundle) (largest, triangles float64) {
 	n := m.net
 	surrounding := n.surroundings(id, b.to, m.gauge)
