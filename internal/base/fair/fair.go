@@ -272,10 +272,10 @@ func (w *work) end() {
 	delete(p.works, w)
 	now := p.now()
 	if w.isLong.Load() {
-		if w.paused != nil {
+		if w.paused != nil { // it waits for its turn: let its goroutines go on
 			p.removeWaiting(w, now)
 			close(w.paused)
-		} else {
+		} else { // it has its turn, which ends here
 			p.tenants[w.tenant].used += now.Sub(w.turnBegan)
 		}
 		p.removeLongWork(w.tenant)

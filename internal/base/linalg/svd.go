@@ -32,7 +32,7 @@ func (w *Work) decompose(a []float64, m, n int, u, s, vt []float64) error {
 	if err != nil {
 		return err
 	}
-	if largest(a[:m*n]) == 0 {
+	if largest(a[:m*n]) == 0 { // any orthonormal vectors will do
 		clear(s[:k])
 		if u != nil {
 			identity(u, m, k)
@@ -55,7 +55,7 @@ const oblong = 1.2
 // is much longer, it decomposes the square factor of a = q·r or a = l·q, and multiplies q with the vectors. It destroys a.
 func (w *Work) decomposeScaled(a []float64, m, n int, u, s, vt []float64) error {
 	switch {
-	case float64(m) > oblong*float64(n):
+	case float64(m) > oblong*float64(n): // many rows: a = q·r
 		r := buffer(&w.small, n*n)
 		if u == nil {
 			w.upperScaled(a, m, n, r)
@@ -68,7 +68,7 @@ func (w *Work) decomposeScaled(a []float64, m, n int, u, s, vt []float64) error 
 		}
 		w.Mul(u, q, uOfR, m, n, n)
 		return nil
-	case float64(n) > oblong*float64(m):
+	case float64(n) > oblong*float64(m): // many columns: a = l·q
 		l, q, vtOfL := buffer(&w.small, m*m), buffer(&w.long, m*n), buffer(&w.inner, m*m)
 		w.lqScaled(a, m, n, l, q)
 		if err := w.decomposeBidiagonal(l, m, m, u, s, vtOfL); err != nil {

@@ -86,12 +86,12 @@ func newTreeWalk(h contractionorder.Hypergraph, fixed []int, maximal []bool) *tr
 	for _, i := range fixed {
 		isFixed[i] = true
 	}
-	for k, e := range h.Edges {
+	for k, e := range h.Edges { // a leaf for each table
 		var scope []int
 		for _, i := range e {
 			if !isFixed[i] && h.Dims[i] > 1 {
 				scope = append(scope, i)
-				w.uses[i]++
+				w.uses[i]++ // the number of tables that have the index
 			}
 		}
 		w.scopes, w.tables = append(w.scopes, scope), append(w.tables, k)

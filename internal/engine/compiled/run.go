@@ -19,7 +19,7 @@ func (m *Memory) Prepare(p *Program, hasDerivatives bool) {
 	m.outEntries = resize(m.outEntries, p.Entries)
 	m.scratch = resize(m.scratch, p.scratchSize)
 	m.Tables = resize(m.Tables, len(p.sizes))
-	start := 0
+	start := 0 // of the next table in outEntries; the leaves are the caller's
 	for t := p.Leaves; t < len(p.sizes); t++ {
 		end := start + p.sizes[t]
 		m.Tables[t] = m.outEntries[start:end:end]
@@ -30,7 +30,7 @@ func (m *Memory) Prepare(p *Program, hasDerivatives bool) {
 	}
 	m.derivativeEntries = resize(m.derivativeEntries, p.derivativeEntries)
 	m.Derivatives = resize(m.Derivatives, len(p.sizes))
-	start = 0
+	start = 0 // of the next derivative in derivativeEntries, those by leaves among them
 	for t, size := range p.sizes {
 		m.Derivatives[t] = nil
 		if p.isNeeded[t] {
@@ -156,7 +156,7 @@ func (s *Step) backwardMany(m *Memory, byOutput []float64, firstBlock, endBlock 
 func (in *Operand) addProducts(derivative []float64, offsets []int32, prefix, suffix []float64) {
 	offsets = offsets[:len(prefix)]
 	switch {
-	case in.isConstant && suffix == nil:
+	case in.isConstant && suffix == nil: // one entry of the derivative takes all products
 		sum := derivative[offsets[0]]
 		for _, f := range prefix {
 			sum += f

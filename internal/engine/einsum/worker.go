@@ -247,7 +247,7 @@ func (w *worker) locate(k *kernel, slot, v, term int) int {
 	if len(o.index) == 0 {
 		return begin
 	}
-	copied := &w.copied[v]
+	copied := &w.copied[v] // by slot: where the run begins that was copied last
 	if copied[0] == begin {
 		return 0
 	}

@@ -177,7 +177,7 @@ func (t *CaseTree) Sum(ctx context.Context, cases []Case, hasGradients bool, o O
 	shares := max(1, min((len(cases)+shareCases-1)/shareCases, shareNumbers/max(1, t.count), maxShares))
 	threads := sumproduct.Threads(o.Threads)
 	if o.Memory > 0 {
-		threads = max(1, min(threads, int(o.Memory/(2*Lanes*t.bytes()))))
+		threads = max(1, min(threads, int(o.Memory/(2*Lanes*t.bytes())))) // each has tables and derivatives in all lanes
 	}
 	sums := make([]CaseSum, shares)
 	err := sumproduct.RunChunks(ctx, threads, shares, func(_, k int) error {
@@ -235,7 +235,7 @@ func (a *adder) addBatch(first int, batch []Case) error {
 	if err != nil {
 		return err
 	}
-	if !isPrecise && len(batch) > 1 {
+	if !isPrecise && len(batch) > 1 { // it is not known which case loses digits
 		for k := range batch {
 			if err := a.addBatch(first+k, batch[k:k+1]); err != nil {
 				return err
@@ -255,7 +255,7 @@ func (a *adder) addBatch(first int, batch []Case) error {
 		}
 		a.sum.Ln += batch[lane].Weight * answer.Z.LogAbs()
 	}
-	if isPrecise {
+	if isPrecise { // else the only case of the batch is lossy, and its gradient is left out
 		for k, x := range a.gradient {
 			a.sum.Gradient[k] += x
 		}

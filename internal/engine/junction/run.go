@@ -178,6 +178,7 @@ func (r *run) answer() []Answer {
 	for lane := range answers {
 		answers[lane].OK = !r.lossy.has(lane) && answers[lane].Z.IsFinite()
 	}
+	// The pass back may lose digits as well, and there are no marginals of a Z of 0.
 	if hasMarginals {
 		r.backward(answers)
 		r.setSingleValues(answers)

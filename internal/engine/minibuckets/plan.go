@@ -172,6 +172,7 @@ func completeOrder(h contractionorder.Hypergraph, order []int) (complete, positi
 		}
 	}
 	complete = slices.Clone(order)
+	// The indices that it lacks are in no table or have one value: any place will do.
 	for i := range position {
 		if position[i] < 0 {
 			position[i] = len(complete)

@@ -160,7 +160,7 @@ func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts 
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		if k < len(starts) {
+		if k < len(starts) { // first the given starts, then random states
 			copy(c.state, starts[k])
 		} else {
 			c.setRandom(r, k-len(starts))

@@ -29,7 +29,7 @@ func (c *climber) repair(r *rand.Rand) bool {
 			index = scope[r.IntN(len(scope))]
 			value = r.IntN(c.expression.Dims[index])
 		} else if index, value = c.bestRepair(scope, r); index < 0 {
-			return false
+			return false // no index of the table has another value
 		}
 		c.move(index, value)
 		for _, p := range c.places[index] {

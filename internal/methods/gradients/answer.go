@@ -128,6 +128,7 @@ func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Ans
 			return Answer{}, err
 		}
 	}
+	// The sums over the slices. The derivatives have been added up slice by slice.
 	a.Z = scaled.Sum(r.zs)
 	a.TargetZ = scaled.Sum(r.targetZs)
 	p.setSingleDerivatives(a.Derivatives, a.Z, r.firstOfCore)

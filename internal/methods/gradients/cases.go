@@ -408,6 +408,7 @@ func (s *caseSummer) value() (btn.Value, error) {
 			return value, fault.New(fault.Unsupported, "a derivative is beyond float64")
 		}
 	}
+	// Cut the list, which has the parameters of all cores, core by core.
 	derivatives := s.sum.byParameter
 	for _, n := range s.prepared.ParameterCounts() {
 		value.Cases.Gradients = append(value.Cases.Gradients, derivatives[:n:n])

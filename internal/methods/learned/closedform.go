@@ -55,6 +55,7 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 		}
 	}
 
+	// The terms of every core, which are then multiplied out.
 	factors, symmetric, residual, ok := factorise(ctx, net, maxTerms)
 	if err := ctx.Err(); err != nil || !ok || residual > btn.ClosedFormRounding(net) {
 		return nil, false, err
@@ -75,7 +76,7 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 	estimate.Alpha = alpha
 	estimate.Quality.LnNormB = norm2.LogAbs() / 2
 	if len(parts) > 1 {
-		estimate.Quality.ConditionGram = 0
+		estimate.Quality.ConditionGram = 0 // not computed
 	}
 	return plan, true, nil
 }

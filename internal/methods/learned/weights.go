@@ -112,6 +112,7 @@ type gram struct {
 // unitGram returns G and b in units in which every component has norm 1, and the numbers of the components. Entry k of its y is
 // b_i/(norm_k·scale) for component i = components[k]; the scale makes the largest |y| 1. It leaves out components of norm 0.
 func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
+	// The norms, of all components but those of norm 0.
 	var unit gram
 	var components []int
 	for i := range b {
@@ -121,6 +122,7 @@ func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
 		}
 	}
 
+	// The ratios b_i/norm_i, and the largest as the unit of y.
 	unit.scale = scaled.Number{}
 	ratios := make([]scaled.Number, len(components))
 	for k, i := range components {
@@ -130,6 +132,7 @@ func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
 		}
 	}
 
+	// As float64: y, and G with 1 on its diagonal.
 	unit.y = make([]float64, len(components))
 	unit.g = make([][]float64, len(components))
 	for k, i := range components {

@@ -44,7 +44,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 		return Answer{}, err
 	}
 	answer := newAnswer(v)
-	if p.signed {
+	if p.signed { // terms may cancel, so that the rounding has to be bounded
 		const noMarginals = false
 		contractAbsolute := func() (legs.Value, error) {
 			return contractExpression(ctx, p, e.Absolute(), plan, bond, memory, noMarginals)
@@ -54,7 +54,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 		}
 	}
 
-	if !marginals || answer.Z.Sign() <= 0 || v.Marginals == nil {
+	if !marginals || answer.Z.Sign() <= 0 || v.Marginals == nil { // there are no marginals of a Z that is not above 0
 		return answer, nil
 	}
 	answer.Rows, err = p.VariableMarginals(v.Marginals)

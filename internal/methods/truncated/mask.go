@@ -185,7 +185,7 @@ func (m *masker) divideWeighted() (fixedValue map[int]int, hasWeights map[int]bo
 			}
 		}
 		switch nonzeros {
-		case 0:
+		case 0: // the evidence excludes every value
 			m.scale = scaled.Number{}
 		case 1:
 			fixedValue[j] = last

@@ -62,6 +62,7 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 		return nil, false, err
 	}
 
+	// A tree, in a third of the time. If it truncates nothing, no other plan is needed.
 	tree, treeErr := s.findTree(ctx, o.Seed, 1.0/3)
 	if treeErr == nil && o.Marginals {
 		treeErr = p.checkForMarginals(ctx, &tree.plan, o)
@@ -70,6 +71,7 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 		return []TruncatedPlan{tree.plan}, s.isComplete, nil
 	}
 
+	// A sweep, in half of the rest; then the other plan of the pair.
 	sweep, sweepErr := s.findSweep(ctx, o.Seed, 1.0/2)
 	switch hasNone := treeErr != nil && sweepErr != nil; {
 	case errors.Is(ctx.Err(), context.Canceled), hasNone && ctx.Err() != nil:

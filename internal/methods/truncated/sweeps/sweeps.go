@@ -177,7 +177,7 @@ func (s *sweep) run(ctx context.Context) (legs.Value, error) {
 	v := s.account.value
 	v.Marginals = marginals
 	if !isZero {
-		v.Z = c.scale
+		v.Z = c.scale // no site is left
 	}
 	return v, nil
 }

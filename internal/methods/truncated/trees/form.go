@@ -54,7 +54,7 @@ func (f *form) emptyPlan() Plan { return Plan{Tables: len(f.h.Edges), Hosts: f.h
 func (f *form) chainPlan(rank []int) Plan {
 	p := f.emptyPlan()
 	for i, tables := range f.tablesOf {
-		lowestOther := func(t int) int {
+		lowestOther := func(t int) int { // the lowest rank of another index of table t
 			lowest := len(rank)
 			for _, j := range f.h.Edges[t] {
 				if j != i {
