@@ -212,7 +212,7 @@ func (r *Reader) readScalar(h head, s *shape, v reflect.Value) error {
 		if h.class != classBin {
 			return r.unexpected("bin", h)
 		}
-		v.SetBytes(append(make([]byte, 0, h.length), r.readBytes(h.length)...))
+		v.SetBytes(append(make([]byte, 0, h.length), r.readBytes(h.length)...)) // a copy: the bytes read are the message's
 	case formFloats:
 		x, err := r.readFloats(h)
 		if err != nil {
@@ -220,7 +220,7 @@ func (r *Reader) readScalar(h head, s *shape, v reflect.Value) error {
 		}
 		if p, ok := v.Addr().Interface().(*[]float64); ok {
 			*p = x
-		} else {
+		} else { // a slice type with a name
 			v.Set(reflect.ValueOf(x).Convert(s.typ))
 		}
 	}
@@ -337,7 +337,7 @@ func (r *Reader) readList(h head, s *shape, v reflect.Value) error {
 		var err error
 		if s.form == formSlice {
 			err = r.read(s.elem, v.Index(i))
-		} else {
+		} else { // formInts: integers of another type than int, or a slice type with a name
 			var x int64
 			if x, err = r.readInt(s.typ.Elem()); err == nil {
 				v.Index(i).SetInt(x)

@@ -112,7 +112,7 @@ func (p *Processors) countLong(now time.Time) (running, limit int) {
 	limit = p.count
 	for w := range p.works {
 		switch {
-		case w.paused != nil, w.isAway(now):
+		case w.paused != nil, w.isAway(now): // away: it has not looked at its context for a while, so it waits for something
 		case w.isLong.Load():
 			running++
 		default:

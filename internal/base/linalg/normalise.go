@@ -24,7 +24,7 @@ func BinaryNormalised(v []float64) (normalised []float64, exp int64, ok bool) {
 	for i, x := range v {
 		normalised[i] = math.Ldexp(x, -shift)
 		if math.Ldexp(normalised[i], shift) != x {
-			return append(normalised[:0], v...), 0, true
+			return append(normalised[:0], v...), 0, true // digits would be lost: a copy of v
 		}
 	}
 	return normalised, int64(shift), true

@@ -88,7 +88,7 @@ func (w *Work) decomposeScaled(a []float64, m, n int, u, s, vt []float64) error 
 // row-major storage.
 func (w *Work) decomposeBidiagonal(a []float64, m, n int, u, s, vt []float64) error {
 	k := min(m, n)
-	vectors := buffer(&w.tau, 3*k)
+	vectors := buffer(&w.tau, 3*k) // for offDiagonal, tauQ and tauP
 	b := bidiagonal{m: m, n: n, k: k, diagonal: s, offDiagonal: vectors[:k-1], tauQ: vectors[k : 2*k], tauP: vectors[2*k:]}
 	b.work = buffer(&w.work, b.workspace(a, vt))
 

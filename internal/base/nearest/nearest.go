@@ -53,13 +53,13 @@ func nearest(name string, names []string) []string {
 		return nil
 	}
 	letters := []rune(strings.ToLower(name))
-	limit := (len(letters) + 2) / 3
+	limit := (len(letters) + 2) / 3 // a third, rounded up
 	type candidate struct {
 		name     string
 		distance int
 	}
 	var candidates []candidate
-	row := make([]int, 0, len(letters)+1)
+	row := make([]int, 0, len(letters)+1) // memory of editDistance
 	for _, n := range names {
 		if n == "" || len(n) > longName {
 			continue

@@ -261,7 +261,7 @@ func (c *contraction) releaseTable(t int) {
 func (c *contraction) load(t int) error {
 	data := c.e.Tables[t].Data
 	top, low, hasNegative := floats.Extent(data) // exponents of the largest entry and of the smallest but 0
-	isFinite := top < 1024
+	isFinite := top < 1024                       // Extent returns 1024 if an entry is infinite or NaN
 	if !isFinite {
 		return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
 	}

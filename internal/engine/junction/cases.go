@@ -207,7 +207,7 @@ func (t *CaseTree) addCases(ctx context.Context, cases []Case, first int, hasGra
 	if hasGradients {
 		sum.Gradient, a.gradient = make([]float64, t.count), make([]float64, t.count)
 	}
-	for k := range a.nets {
+	for k := range a.nets { // by lane: the network, to which each case adds its observations
 		a.nets[k] = btn.NewObserved(t.net)
 	}
 	for start := 0; start < len(cases); start += Lanes {

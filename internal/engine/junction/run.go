@@ -387,7 +387,7 @@ func (r *run) multiplyWeights(t *table, w *weights) {
 // ok is false if a weight is not finite or below 0, or if their exponents differ by more than spanLimit.
 func normaliseWeights(weights []float64) (low int, exp int64, ok bool) {
 	top, low, hasNegative := floats.Extent(weights)
-	isFinite := top < 1024
+	isFinite := top < 1024 // Extent returns 1024 if an entry is infinite or NaN
 	if hasNegative || top-low > spanLimit || !isFinite {
 		return 0, 0, false
 	}
@@ -405,7 +405,7 @@ func (r *run) backward(answers []Answer) {
 	r.derivatives[root] = table{data: append(r.pool.get(1)[:0], 1)}
 	for k := len(r.merges) - 1; k >= 0; k-- {
 		m, p, out := &r.merges[k], &r.products[k], r.outputOf(k)
-		if r.isCancelled(m) {
+		if r.isCancelled(m) { // the answers mean nothing now
 			return
 		}
 		if r.isNeeded[out] {

@@ -122,6 +122,7 @@ func (t *Tree) shape() contractionorder.Hypergraph {
 // computes every table, and the bytes of a tree and a run. Another root of the tree changes only the cost of the last merge.
 func Price(h contractionorder.Hypergraph, tree contractionorder.Tree) (withoutMarginals, withMarginals query.Cost) {
 	p, _ := planMerges(h, tree) // not read: the flops of each merge; p has their sum
+	// Bytes: the tables of a tree and of a run, at 8 bytes an entry.
 	cost := query.Cost{Flops: p.flops, Log2Table: p.log2Largest, Width: p.width, Slices: 1, Bytes: 2 * 8 * p.entries}
 	return cost, WithMarginals(cost)
 }

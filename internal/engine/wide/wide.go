@@ -146,7 +146,7 @@ func (r *Result) judge(abs, rounding scaled.Number) {
 // doubleRounding bounds the rounding error of a Z that is computed in numbers of 106 bits, relative to the sum of its absolute terms. It
 // includes that of the sums that simplify has rounded.
 func (p *plan) doubleRounding(n *network) scaled.Number {
-	return scaled.FromFloat(p.operations() * n.worstRatio).Mul(scaled.Make(1, -102))
+	return scaled.FromFloat(p.operations() * n.worstRatio).Mul(scaled.Make(1, -102)) // 2^-102: the relative error of an operation (Wide)
 }
 
 // repeatWithMoreBits contracts n again, with as many bits as make every step exact, or with fewer if the work would exceed
@@ -206,7 +206,7 @@ func (n *network) exactBits() (bits int, ok bool) {
 	for _, d := range n.dims { // the number of terms of the sums is the product of the dimensions
 		total += math.Log2(float64(d))
 	}
-	if maxExponent+total+math.Abs(float64(n.scale.Exp)) > 1<<30 {
+	if maxExponent+total+math.Abs(float64(n.scale.Exp)) > 1<<30 { // big.Float has exponents of 32 bits
 		return 0, false
 	}
 	return int(min(total, 1<<30)), true

@@ -230,7 +230,7 @@ func (sp *space) shiftedProducts(polys []countspace.Poly, t countspace.Poly) [][
 		out[x] = make([]scaled.Number, d)
 		for level := range d {
 			if level > 0 {
-				shift[level-1] = 1
+				shift[level-1] = 1 // e_level, set back below
 			}
 			out[x][level] = countspace.DotShift(t, poly, shift, sp.ops)
 			if level > 0 {

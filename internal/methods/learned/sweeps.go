@@ -121,7 +121,7 @@ func (l *learner) run(ctx context.Context) error {
 		if len(l.parts) == 0 || isUnchanged && !isLast { // nothing new to sweep over
 			continue
 		}
-		sweeps := min(l.sweeps, greedySweeps)
+		sweeps := min(l.sweeps, greedySweeps) // fewer as long as components are still added
 		if isLast {
 			sweeps = l.sweeps
 		}
@@ -249,7 +249,7 @@ func (l *learner) isSettled(previous fit) bool {
 // seed, start, component and try.
 func newPart(sp *space, seed uint64, start, component, try int) *part {
 	p := &part{s: countspace.New(sp.shape), r: make([][]float64, len(sp.dims))}
-	rng := rand.New(rand.NewPCG(seed, uint64(start)<<42|uint64(component)<<10|uint64(try)))
+	rng := rand.New(rand.NewPCG(seed, uint64(start)<<42|uint64(component)<<10|uint64(try))) // each has bits of its own
 	for leg, d := range sp.dims {
 		p.r[leg] = randomVector(rng, d, try)
 	}

@@ -94,6 +94,7 @@ func chooseRungs(
 	if err == nil {
 		return rungs, true, nil
 	}
+	// Prices have failed. If the time for them has ended, go on with the rungs so far.
 	if !proposal.IsOutOfTime(ctx, err) {
 		return nil, false, err
 	}

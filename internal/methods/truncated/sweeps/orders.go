@@ -166,8 +166,8 @@ func (g *greedySweep) cost(k int) float64 {
 		}
 	}
 	bits := math.Log2(float64(g.hypergraph.Dims[i]))
-	lateness := float64(g.entry[i]) / float64(len(g.neighbours)) // the number of indices that entered before, from 0 to 1
-	return float64(last-first)*bits + 2*(enteringBits-bits) + 1e-3*lateness
+	lateness := float64(g.entry[i]) / float64(len(g.neighbours))            // the number of indices that entered before, from 0 to 1
+	return float64(last-first)*bits + 2*(enteringBits-bits) + 1e-3*lateness // 1e-3: far less than a bit
 }
 
 // enter inserts index j into the frontier at place k, and into the chain before index i, or at its end if i is atEnd.

@@ -224,6 +224,7 @@ func (m *meter) countGauge(id int32, b bundle) (largest, triangles float64) {
 
 // cost returns the cost so far.
 func (m *meter) cost() Cost {
+	// Numbers have 8 bytes. The pass back for marginals holds as much again as the contraction, beside the recorded operands.
 	return Cost{
 		Cost:          legs.Cost{Flops: min(m.flops, math.MaxFloat64), Bytes: min(8*m.peak, math.MaxFloat64)},
 		MarginalBytes: min(8*(2*m.peak+m.recorded), math.MaxFloat64),

@@ -299,7 +299,7 @@ func (c *contraction) merge(a, b int32, partner []int32) error {
 	p := product{out: array{labels: m.out}, dims: m.dims}
 	for k, i := range m.operands {
 		p.in[k].labels = m.labels[k]
-		if i >= 0 {
+		if i >= 0 { // else it is a copy tensor, which has no entries
 			p.in[k].data = c.data[i]
 		}
 	}
