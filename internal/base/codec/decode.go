@@ -438,8 +438,8 @@ func (r *Reader) readStruct(h head, s *shape, v reflect.Value) error {
 	return nil
 }
 
-// fieldOf returns the field with a key. It looks first at the fields from next on, up to the first one that a message cannot leave out, and
-// only then into the map of all names.
+// fieldOf returns the field with a key. Messages have their fields in sequence, so it looks first at the fields from next on, up to the
+// first required one, which no message leaves out. Only then it looks into the map of all names.
 func (s *shape) fieldOf(key []byte, next int) (k int, isKnown bool) {
 	for k = next; k < len(s.fields); k++ {
 		if s.fields[k].name == string(key) {

@@ -56,9 +56,9 @@ func packGroup(s, table []float64, group, sum []int) {
 	}
 }
 
-// packTiles writes table[group[i]+sum[k]] for the rows i of a group of four or more, k by k, if the values k of the sum are in runs of
-// four: four rows by four values at a time. The last four rows may have some of those before. Values that make no run come last, entry by
-// entry.
+// packTiles writes table[group[i]+sum[k]] for the rows i of a group of four or more, k by k. The values k of the sum must be in runs of
+// four. It copies four rows by four values at a time. The last four rows may have some of those before. Values that make no run come last,
+// entry by entry.
 func (x loopSet) packTiles(s, table []float64, group, sum []int) {
 	n := len(group)
 	for i := 0; i < n; i += TileSide {

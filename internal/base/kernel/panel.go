@@ -185,8 +185,8 @@ func (x loopSet) tiles(
 	x.panelVector(&a)
 }
 
-// tilesInGo computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j] by the loops in Go, fused or rounded, or adds the sum unless isFirst is
-// set, for rows r and the columns j of some panels. Row k of panel p of V begins at v[vRows[k]+p·panelStep].
+// tilesInGo computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j] for rows r and the columns j of some panels, or adds the sum unless
+// isFirst is set. It uses the loops in Go, fused or rounded. Row k of panel p of V begins at v[vRows[k]+p·panelStep].
 func (x loopSet) tilesInGo(
 	out []float64, stride, rows, panels int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {

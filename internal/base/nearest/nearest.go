@@ -76,8 +76,8 @@ func nearest(name string, names []string) []string {
 	return suggestions
 }
 
-// editDistance returns how many letters have to be inserted, deleted or replaced to turn a into b (Levenshtein), or a value above limit if
-// there are more than limit. row is memory for len(a)+1 numbers.
+// editDistance returns how many letters have to be inserted, deleted or replaced to turn a into b (Levenshtein). If that is more than
+// limit, it returns some value above limit. row is memory for len(a)+1 numbers.
 func editDistance(a, b []rune, limit int, row []int) int {
 	if d := len(a) - len(b); d > limit || -d > limit {
 		return limit + 1

@@ -13,9 +13,9 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// stepWeights returns the product of the inputs of step k for every combination of values of the indices that the step drops, given the
-// values of those that it keeps. Combination d has the last dropped index fastest (setDropped). If isLog is true, the products are
-// logarithms. The list is valid until the next call.
+// stepWeights returns the product of the inputs of step k for every combination of values of the indices that the step drops. The indices
+// that it keeps have their values in the list values. Combination d has the last dropped index fastest (setDropped). If isLog is true, the
+// products are logarithms. The list is valid until the next call.
 func (r *Run) stepWeights(k int, values []int) (weights []float64, isLog bool) {
 	s := &r.steps[k]
 	size := sumproduct.Size(r.dims, s.Drop)
@@ -51,8 +51,8 @@ func (r *Run) stepWeights(k int, values []int) (weights []float64, isLog bool) {
 	return weights, isLog
 }
 
-// multiplyInto multiplies the weight of every combination of values of the dropped indices by the entry of data at these values, or adds
-// the entry if isLog is set. r.stride has the strides of the indices in data, 0 for those that it does not have.
+// multiplyInto multiplies the weight of every combination of values of the dropped indices by the entry of data at these values. If isLog
+// is set, both are logarithms, which it adds. r.stride has the strides of the indices in data, 0 for those that it does not have.
 func (r *Run) multiplyInto(data []float64, drop []int, weights []float64, isLog bool) {
 	if len(drop) == 1 {
 		stride := r.stride[drop[0]]
@@ -240,8 +240,8 @@ func (r *Run) choose(level, d int, values []int) {
 	r.setDropped(level, d, values)
 }
 
-// nearHeaviest lists the combinations of values that step k drops whose logarithmic weight is at most slack below that of the heaviest, and
-// how far each is below it (losses). values has those of the indices that the step keeps.
+// nearHeaviest lists combinations of values of the indices that step k drops: those whose logarithmic weight is at most slack below that of
+// the heaviest one. losses has how far each is below it. values has the values of the indices that the step keeps.
 //
 // The heaviest is always listed. If the step is a sum, it is the only one. The lists are empty if the step drops nothing. For k < 0 they
 // have all values of free index −1−k, with losses of 0.

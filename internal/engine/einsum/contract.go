@@ -256,8 +256,8 @@ func (c *contraction) releaseTable(t int) {
 	c.Tables[t] = nil
 }
 
-// load sets table t of the run to that of the expression or, if its largest entry is not within 2^±margin, to a copy that is divided by a
-// power of two. A table of one entry is a factor of Z. The error is ErrNotFinite.
+// load sets table t of the run to that of the expression. If the largest entry is not within 2^±margin, it takes a copy instead, divided by
+// a power of two, by which Z is multiplied (addPower). A table of one entry is a factor of Z. The error is ErrNotFinite.
 func (c *contraction) load(t int) error {
 	data := c.e.Tables[t].Data
 	top, low, hasNegative := floats.Extent(data) // exponents of the largest entry and of the smallest but 0

@@ -289,8 +289,8 @@ func (r *run) productDepth(in []int, skipped, output int) (low int, loses bool) 
 	return low, loses
 }
 
-// sumDepths returns the sum of the depths of the tables in or, if skipped is not noTable, of all but in[skipped] and of the derivative by
-// the table output.
+// sumDepths returns the sum of the depths (lower bounds of the exponents of entries) of some tables. If skipped is noTable, they are the
+// tables in. Otherwise the derivative by the table output takes the place of in[skipped].
 func (r *run) sumDepths(in []int, skipped, output int) (low int) {
 	if skipped != noTable {
 		low = r.derivatives[output].Low

@@ -121,9 +121,9 @@ func (t *table) setProductBounds(a, b *table, terms int) (lossy lanes) {
 	return lossy
 }
 
-// addBounds sets the exponents and bounds of t, a product of a and b whose entries are sums of so many terms, to the sums of those of a and
-// b. top grows by the carry of a product and by log2 of the terms. It returns the lanes in which digits of a term may be lost. A lane is
-// one of the queries that are computed side by side.
+// addBounds sets the exponents and bounds of t, a product of a and b whose entries are sums of the given number of terms. Exponents and
+// bounds of a and b add up; top also grows by one for the carry of a product, and by log2 of the number of terms. It returns the lanes in
+// which digits of a term may be lost. A lane is one of the queries that are computed side by side.
 func (t *table) addBounds(a, b *table, terms int) (lossy lanes) {
 	growth := int(math.Ceil(math.Log2(float64(terms)))) + 1
 	for lane := range Lanes {

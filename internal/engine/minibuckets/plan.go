@@ -63,9 +63,9 @@ type move struct {
 // maxMoves is the largest number of earlier mini-buckets with which a mini-bucket exchanges functions pairwise. Chosen.
 const maxMoves = 16
 
-// listMoves returns the moves between the mini-buckets of an index: one between every two mini-buckets that share more indices than all
-// have in common (at most maxMoves for each with earlier ones), and as the last one a move between all. lastMini is scratch space by index,
-// −1 before and after. A mini-bucket is some of the tables of an index, which are multiplied.
+// listMoves returns the moves between the mini-buckets of an index. There is a move between every two mini-buckets that share more indices
+// than all have in common, but at most maxMoves between a mini-bucket and earlier ones. The last move is between all. lastMini is scratch
+// space by index, −1 before and after. A mini-bucket is some of the tables of an index, which are multiplied.
 func listMoves(minis []mini, lastMini []int) (moves []move) {
 	common := minis[0].scope
 	for _, m := range minis[1:] {

@@ -331,8 +331,9 @@ func (b *Bound) Draw(r *rand.Rand, x []int, e *sumproduct.Expression) (ln float6
 	return b.LnProduct(x, e) - lnq
 }
 
-// DrawLast draws only the indices at positions of the order from first on, as Draw does, sets their values in x, and returns ln q(x), the
-// logarithm of their density. With all other indices summed out, ψ(x) ≤ q(x) · bound, since the same holds at every state. Cost: DrawWork.
+// DrawLast draws only the indices at positions of the order from first on, as Draw does, and sets their values in x. It returns ln q(x),
+// the logarithm of the density of these values. With all other indices summed out, ψ(x) ≤ q(x) · bound, since the same holds at every
+// state. Cost: DrawWork.
 func (b *Bound) DrawLast(r *rand.Rand, x []int, first int) (lnq float64) {
 	dims := b.plan.dims
 	p := make([]float64, 0, 8) // the memory of the distributions
@@ -371,9 +372,9 @@ func (b *Bound) LnDensityLast(x []int, first int) (ln float64) {
 	return ln
 }
 
-// Change returns by how much, in nats, the bound changes if the index at position k of the order is fixed to its value in x, given the
-// values in x of all indices at later positions: Σ over its mini-buckets of ln of their tables at x, less ln of their messages. Cost:
-// DrawWork of one position, per value. A mini-bucket is some of the tables of an index, which are multiplied.
+// Change returns by how much, in nats, the bound changes if the index at position k of the order is fixed to its value in x. All indices at
+// later positions have their values in x. The change is Σ over the mini-buckets of the index of ln of their tables at x, less ln of their
+// messages. Cost: DrawWork of one position, per value. A mini-bucket is some of the tables of an index, which are multiplied.
 func (b *Bound) Change(k int, x []int) (ln float64) {
 	for r, m := range b.minis[k] {
 		for _, t := range b.plan.buckets[k][r].tables {

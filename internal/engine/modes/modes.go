@@ -65,10 +65,10 @@ func Work(e *sumproduct.Expression) float64 {
 	return lookWork * (tries*usualSweeps + gibbsSweeps*alwaysKept) * (entriesRead + float64(len(e.Dims)))
 }
 
-// Find returns up to MaxModes modes of an expression with entries of at least 0, the largest mass first, from ascents that begin at random
-// states, at grown ones (Phases) and at the given starts. It leaves out maxima of weight 0, those near a mode of larger mass, those that
-// are not stable, and small ones if there are many. So the list may be empty. The same input gives the same modes. Errors: unsupported for
-// an entry below 0 and where e does not fit; the context's, checked before every ascent. Cost: Work.
+// Find returns up to MaxModes modes of an expression with entries of at least 0, the largest mass first. It finds them by ascents that
+// begin at random states, at grown ones (Phases) and at the given starts. It leaves out maxima of weight 0, those near a mode of larger
+// mass, those that are not stable, and small ones if there are many. So the list may be empty. The same input gives the same modes. Errors:
+// unsupported for an entry below 0 and where e does not fit; the context's, checked before every ascent. Cost: Work.
 func Find(ctx context.Context, e *sumproduct.Expression, starts ...[]int) ([]Mode, error) {
 	r := newRand()
 	grown, err := grownStates(ctx, e)
@@ -178,9 +178,9 @@ func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts 
 	return c, maxima, nil
 }
 
-// isStable reports whether a maximum is a mode and no accident of a nearly constant product. It is if at least 1/firmPart of the indices
-// are firm, which means that their values have a conditional probability of at least firmProbability, and if most of these have the same
-// values after some sweeps of Gibbs sampling that begin at the maximum.
+// isStable reports whether a maximum is a mode and no accident of a nearly constant product. An index is firm if its value at the maximum
+// has a conditional probability of at least firmProbability. The maximum is stable if at least 1/firmPart of the indices are firm, and if
+// most firm indices have the same values after some sweeps of Gibbs sampling that begin at the maximum.
 func (c *climber) isStable(m *Mode, r *rand.Rand) bool {
 	var firm []int // indices
 	for i, p := range m.Conditionals {
@@ -383,8 +383,8 @@ func (c *climber) isForbidden() bool {
 	return false
 }
 
-// mode returns the state as a Mode. LnAround is ln of the weight summed over all values of a set of indices, no two of which share a table,
-// so that each sum is a factor. The set is chosen greedily: the index that gains most by being summed out comes first.
+// mode returns the state as a Mode. LnAround is ln of the weight summed over all values of the indices of a set. No two of them share a
+// table, so that the sum over each is a factor. The set is chosen greedily: the index that gains most by being summed out comes first.
 func (c *climber) mode() Mode {
 	m := Mode{State: slices.Clone(c.state), Ln: c.expression.Scale.LogAbs()}
 	magnitude := 1 + math.Abs(m.Ln) // the sum of the sizes of the logarithms, by which the rounding is bounded

@@ -421,8 +421,8 @@ func (s *caseSummer) value() (btn.Value, error) {
 // each entry of a table, the position of the parameter in its core, or −1. An entry of the table is the parameter divided by
 // 2^tableExponents[t], so its derivative is divided by that, too.
 //
-// A parameter p that is a factor of Z, since its table has no other entry left, gets entryWeight / p, where entryWeight is the weight of
-// the cases whose derivatives are in s.byEntry.
+// A parameter p whose table has no other entry left is a factor of Z. Its derivative of weight · ln Z is weight / p, with
+// s.sum.entryWeight, the weight of the cases whose derivatives are in s.byEntry.
 func (s *caseSummer) addEntryDerivatives() {
 	p := s.prepared
 	firstOfCore, offset := p.firstParameters(), 0

@@ -15,10 +15,10 @@ import (
 //
 //	v_ℓ[a] = Σ_c S_{c+e(a)} P^{−ℓ,a}_c / Σ_c S²_{c+e(a)} N^{−ℓ}_c
 //
-// where e(a) adds value a to the counts c, P^{−ℓ,a} is the count polynomial of the residual, the base tensor less the other parts, with the
-// leg fixed at a, and N^{−ℓ} that of the squared vectors of all other legs. If the denominator is 0, the entry changes nothing and stays.
-// Then v_ℓ is normalised: the scale of S∘R is left to the weights. Cost: O(n²) multiply-adds for every component at two levels, and the
-// walks over the cores (newCoreWalk).
+// e(a) adds the value a to the counts c. P^{−ℓ,a} is the count polynomial of the residual (the base tensor less the other parts) with leg ℓ
+// fixed at a. N^{−ℓ} is the count polynomial of the squared vectors of all legs but ℓ. If the denominator is 0, the entry changes nothing
+// and stays. Then v_ℓ is normalised: the scale of S∘R is left to the weights. Cost: O(n²) multiply-adds for every component at two levels,
+// and the walks over the cores (newCoreWalk).
 func (m *model) vectorSweep(ctx context.Context, i int) ([][]float64, products, error) {
 	s := newSweep(m, i)
 	if err := s.newChains(); err != nil {

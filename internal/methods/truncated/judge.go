@@ -62,7 +62,7 @@ func NewJudge(s *judge.Sequence) judge.Judge {
 	return j
 }
 
-// Add implements judge.Judge. It sets the Z of e to the sum Σ_s Z_s over its parts, which are slices s, with what they discarded and a
+// Add implements judge.Judge. It sets the Z of e to the sum of the Z of its parts, which are slices, and sets what they discarded and a
 // bound of their rounding. The error is additive.ErrCancelled if terms of both signs cancel so that rounding may be all of the sum.
 func (j *legsJudge) Add(e *judge.Estimate) error {
 	discarded, rounding := 0.0, scaled.Number{}

@@ -108,8 +108,8 @@ func chooseRungs(
 	return rungs, false, nil
 }
 
-// checkFirst returns an error (over budget) if there are no rungs, or if the first one takes longer than the deadline allows and other
-// methods may answer instead.
+// checkFirst returns an error (over budget) if there are no rungs: estimates along one plan at one bond each. It also does if the first
+// rung takes longer than the deadline allows and other methods may answer instead.
 func checkFirst(ctx context.Context, rungs []rung, s query.Settings) error {
 	if len(rungs) == 0 {
 		return fault.New(fault.OverBudget, "plan: no plan of truncated legs fits %d bytes", s.Memory)

@@ -93,8 +93,8 @@ func (s *sweep) stepBack(c *chain, st *step) (isNonzero bool, err error) {
 }
 
 // priceOverlap adds the flops of the product of both chains at a step, and returns its bytes. It assumes that the product looks at the
-// step's span and a site on each side of it, and that the bonds of the other chain are as large as the largest of the forward sweep. A
-// chain is the product of its sites, tensors with one index each.
+// step's span (the sites of its tables' indices) and at a site on each side of it. The bonds of the other chain are taken to be as large as
+// the largest bond of the forward sweep. A chain is the product of its sites, tensors with one index each.
 func (s *sweep) priceOverlap(c *chain, st *step) (bytes float64) {
 	first, last := s.tableSpan(c, st)
 	bond, largest := s.account.bond, s.account.largestBond
@@ -247,9 +247,9 @@ func (o *endCache) productsAround(a, b []*site, k int, extendRight, extendLeft e
 	return left, right
 }
 
-// updateProducts returns the list of the products of the first 1, 2 … n pairs of sites, and the last of them, up to a power of 2. pair(k)
-// is the k-th pair. Products at the beginning of list whose pairs are the same are kept, and extend computes the others, each from the one
-// before. list is changed. A chain is the product of its sites, tensors with one index each.
+// updateProducts returns the list of the products of the first 1, 2 … n pairs of sites, each up to a power of 2, and the last product of
+// the list. pair(k) is the k-th pair. Products at the beginning of list whose pairs are the same are kept, and extend computes the others,
+// each from the one before. list is changed. A chain is the product of its sites, tensors with one index each.
 func updateProducts(
 	list []endProduct, n int, pair func(k int) (*site, *site), extend extension,
 ) (updated []endProduct, last []float64) {

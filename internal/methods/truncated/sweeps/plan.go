@@ -187,8 +187,9 @@ func operatorBond(h contractionorder.Hypergraph, p Plan, i int, tables []int) fl
 	return largest
 }
 
-// rankBound returns an upper bound of the rank of table t at a fixed value of index i, as a matrix of its other indices up to a position in
-// the chain by those beyond it: the smaller number of rows or columns, at most hugeBond. An index that is not in the plan has dimension 1.
+// rankBound returns an upper bound of the rank of table t at a fixed value of index i. The table is taken as a matrix: its other indices up
+// to a position in the chain are the rows, those beyond it the columns. The bound is the smaller number of rows or columns, at most
+// hugeBond. An index that is not in the plan has dimension 1.
 func rankBound(h contractionorder.Hypergraph, p Plan, t, i, position int) float64 {
 	left, right := 1.0, 1.0 // rows and columns
 	for _, j := range h.Edges[t] {

@@ -182,10 +182,9 @@ func (s *sweep) run(ctx context.Context) (legs.Value, error) {
 	return v, nil
 }
 
-// sweepForward applies all steps to a chain that begins without sites. Each index enters as a site and is summed out by its last step, so
-// that the returned chain has no sites again, and its scale is Z. If the state becomes 0, isZero is true and further steps are left out. A
-// dry run goes through the same steps over sizes only, counts their cost and ends early at s.maxFlops. The scale of its chain means
-// nothing.
+// sweepForward applies all steps to a chain that begins without sites. Each index enters as a site and is summed out by its last step. So
+// the returned chain has no sites again, and its scale is Z. If the state becomes 0, isZero is true and further steps are left out. A dry
+// run goes through the same steps over sizes only, counts their cost and ends early at s.maxFlops. The scale of its chain means nothing.
 func (s *sweep) sweepForward(ctx context.Context) (c *chain, isZero bool, err error) {
 	// With marginals earlier chains are kept, so that the sites that they share with c must not be changed.
 	c = &chain{scale: scaled.One, position: s.plan.Position, work: s.work, isShared: s.marginals}

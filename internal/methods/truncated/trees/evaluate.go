@@ -17,9 +17,9 @@ type Cost struct {
 	Loss          float64 // Σ over the truncations of log2²(dimension / bond); 0: exact
 }
 
-// Evaluate returns the cost of contracting an expression with hypergraph h along plan p, if bundles are truncated to the bond and a
-// truncation looks at surroundings of distance 3. It takes time linear in the nodes times the surroundings of a truncation. Errors:
-// ErrPlan; bad_input for an inconsistent hypergraph. A bundle is all wires between two nodes.
+// Evaluate returns the cost of contracting an expression with hypergraph h along plan p, with bundles truncated to the bond. A truncation
+// looks at the nodes within defaultGauge wires, its surroundings. The time is linear in the nodes times the surroundings of a truncation.
+// Errors: ErrPlan; bad_input for an inconsistent hypergraph. A bundle is all wires between two nodes.
 func Evaluate(h contractionorder.Hypergraph, p Plan, bond int) (Cost, error) {
 	if err := h.Validate(); err != nil {
 		return Cost{}, err

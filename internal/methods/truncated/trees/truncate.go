@@ -124,10 +124,10 @@ func (c *contraction) learnProjectors(a, b int32, rows int) (projectors, error) 
 	return p, nil
 }
 
-// gaugeBundle returns the triangles R_A and R_B of nodes a and b for the bundle, all wires between them, in the gauge of their
-// surroundings, the nodes within a few wires. Each is a matrix of at most d × d, with d the dimension of the bundle of a and b. The
-// surroundings are two trees with the roots a and b. It goes through them, the farthest nodes first: a node is multiplied by the triangles
-// of its children and factored as Q R, and its triangle R goes to its parent.
+// gaugeBundle returns the triangles R_A and R_B of nodes a and b for the bundle, all wires between them. The nodes within a few wires,
+// their surroundings, are taken into account. Each triangle is a matrix of at most d × d, with d the dimension of the bundle of a and b.
+// The surroundings are two trees with the roots a and b. It goes through them, the farthest nodes first: a node is multiplied by the
+// triangles of its children and factored as Q R, and its triangle R goes to its parent.
 func (c *contraction) gaugeBundle(a, b int32) (ra, rb []float64, err error) {
 	surrounding := slices.Clone(c.net.surroundings(a, b, c.options.Gauge))
 	childrenOf := make(map[int32][]int32, len(surrounding)) // without children whose triangle is a multiple of the identity
