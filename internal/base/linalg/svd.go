@@ -108,7 +108,7 @@ func (w *Work) decomposeBidiagonal(a []float64, m, n int, u, s, vt []float64) er
 		}
 	}
 
-	// The singular values of b, and the rotations on vt and on ut.
+	// The singular values of b, and the rotations on vt and on ut. ut is the argument C of Dbdsqr; there is no U (0 rows, nil).
 	uplo := blas.Upper // the side of the diagonal on which the other diagonal of b is
 	if m < n {
 		uplo = blas.Lower

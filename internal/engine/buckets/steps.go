@@ -121,7 +121,7 @@ func (w *treeWalk) addSteps(tables, scope []int) {
 	sum, maximum := Step{In: tables}, Step{In: tables, Max: true}
 	for _, i := range scope {
 		switch {
-		case w.uses[i] > 1: // the output's own use counts as one
+		case w.uses[i] > 1: // of the tables that have the index one is the output; another one needs it later
 			maximum.Out = append(maximum.Out, i)
 		case w.maximal[i]:
 			maximum.Drop = append(maximum.Drop, i)

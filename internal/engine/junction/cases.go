@@ -270,7 +270,7 @@ func (a *adder) computeBatch(batch []Case) (answers []Answer, isPrecise bool, er
 	for lane, c := range batch {
 		queries[lane].Net = a.nets[lane].Observe(c.Values)
 	}
-	a.setQueries(queries)
+	a.setQueries(queries) // not read: whether all lanes are faster; several cases always use all
 	answers = make([]Answer, len(batch))
 	hasGradients := a.gradient != nil
 	a.forward(answers, hasGradients)

@@ -102,7 +102,7 @@ func (b *Bound) loadTables(e *sumproduct.Expression) {
 // multiplied.
 func (b *Bound) eliminate(ctx context.Context, k int, below float64) error {
 	p, i := b.plan, b.plan.Order[k]
-	minis, totalWeight := p.buckets[k], 1.0
+	minis, totalWeight := p.buckets[k], 1.0 // 1: a sum; near 0: (Σ f^{1/w})^w is near the maximum
 	if p.Maximal != nil && p.Maximal[i] {
 		totalWeight = maximumWeight
 	}

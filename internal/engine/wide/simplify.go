@@ -138,6 +138,7 @@ func (n *network) multiplyUnary(t, unary *table) {
 	for a := len(t.scope) - 1; t.scope[a] != unary.scope[0]; a-- {
 		stride *= n.dims[t.scope[a]]
 	}
+	// areShort: each number is one float64, so that a product of two fits a Wide. A power of two only changes the exponent.
 	isExact := unary.isExact && t.isExact && areShort(unary.data) && (areShort(t.data) || arePowersOfTwo(unary.data))
 	// multiplied returns the entries of t times the factor for the value that the index has in each.
 	multiplied := func(entries, factors []scaled.Wide) []scaled.Wide {

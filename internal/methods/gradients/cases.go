@@ -90,7 +90,7 @@ func planCases(ctx context.Context, s query.Settings, p *Prepared) (*btn.Plan, e
 		}
 		if isFound {
 			_, cost := junction.Price(h, tree)                   // the price with all marginals: derivatives take as much
-			cost.Bytes = 2*junction.Lanes*cost.Bytes + p.bytes() // tables of all lanes, forth and back, and those of the network
+			cost.Bytes = 2*junction.Lanes*cost.Bytes + p.bytes() // tables of all lanes, forth and back, and the derivatives by parameters
 			if cost.Bytes <= float64(s.Memory) && cost.Flops <= proposal.ExactFlopLimit(s) {
 				return proposal.ExactPlan(cost, &Cases{Tables: tree.Leaves, Merges: slices.Concat(pairs(tree.Merges)...), Flops: cost.Flops}), nil
 			}

@@ -47,7 +47,7 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, query
 	count := 1.0                     // number of slices
 	totalCost := func() query.Cost { // of all slices
 		c := search.cost
-		c.Bytes += p.bytes()
+		c.Bytes += p.bytes() // of the derivatives by all parameters
 		c.Flops = min(c.Flops*count, math.MaxFloat64)
 		c.Slices = count
 		return c

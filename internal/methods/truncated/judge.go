@@ -316,8 +316,8 @@ func (j *legsJudge) minimumOfPhases() float64 {
 //     change from the one before that;
 //   - the share that e discarded, or its root if nothing changes: symmetric truncations agree with each other and with belief propagation.
 //
-// If there are only estimates of other methods to compare with, it is the change from the last of these, or hiddenTruncation. If there are
-// none at all, the uncertainty is not known.
+// If there are only estimates of other methods to compare with, the uncertainty is the change from the last of these, or what a truncation
+// may hide (hiddenTruncation), if that is larger. If there are none at all, the uncertainty is not known.
 func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 	if m.P, m.Warning = j.SumMarginals(e); m.P == nil {
 		return m

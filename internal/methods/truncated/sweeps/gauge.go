@@ -116,5 +116,5 @@ func multiplyNorms(weights []float64, e *sumproduct.Expression, t, j int) {
 			weights[x] = max(weights[x], minWeight) // they are divided by later
 		}
 	}
-	legs.Rescale(weights)
+	legs.Rescale(weights) // the power of 2 does not matter, and weights of 0 may stay
 }

@@ -198,7 +198,7 @@ func (c *contraction) multiplyTriangles(
 		y := c.Get(leading * rank * trailing)
 		for i := range leading {
 			out, in := y[i*rank*trailing:][:rank*trailing], x[i*d*trailing:][:d*trailing]
-			c.multiplyMatrices(out, triangleOf[child], in, 1, rank, d, trailing)
+			c.multiplyMatrices(out, triangleOf[child], in, 1, rank, d, trailing) // 1: a single batch
 		}
 		c.flops += 2 * float64(len(y)) * float64(d) // d products and sums for each entry
 		if isBuffer {
