@@ -111,8 +111,8 @@ func (s *Step) backwardOne(byOperand, byOutput []float64, firstBlock, endBlock i
 }
 
 // backwardTwo adds, for the blocks firstBlock ≤ k < endBlock of the output, to the derivatives by two operands a and b, both of which are
-// needed: ∂Z/∂a += ∂Z/∂out·b and ∂Z/∂b += ∂Z/∂out·a, for one term of all entries of a block after the other. byOutput is ∂Z/∂out. If an
-// operand has one entry for the whole block and term, it is taken as a.
+// needed: ∂Z/∂a += ∂Z/∂out·b and ∂Z/∂b += ∂Z/∂out·a. It takes one term of all entries of a block, then the next term. byOutput is ∂Z/∂out.
+// If an operand has one entry for the whole block and term, it is taken as a.
 func (s *Step) backwardTwo(m *Memory, byOutput []float64, firstBlock, endBlock int) {
 	left, right := &s.In[0], &s.In[1]
 	if right.isConstant {

@@ -40,8 +40,8 @@ type operand struct {
 }
 
 // prepare sets k to step s of a tape, with the table out as output: it chooses the blocks, and computes the strides and offsets of all
-// operands. Tables may have their axes in any sequence; outputs of earlier steps have theirs in the one of s, so that their runs are
-// contiguous.
+// operands. Tables of the expression may have their axes in any sequence. Those of outputs of earlier steps are in the sequence of s,
+// so that their runs are contiguous.
 func (k *kernel) prepare(t *tape, s *contractionorder.Step, tables [][]float64, out []float64) {
 	dims := t.h.Dims
 	if k.stride == nil {

@@ -124,8 +124,9 @@ func (r *run) factorDerivatives() []scaled.Number {
 	return derivatives
 }
 
-// keepInRange rescales the output of step n if its largest entry, whose bits are top, is too far from 1. It sets the output's depth, and
-// r.isLossy if digits may have been lost. An output of one entry becomes a factor of Z. The error is ErrNotFinite.
+// keepInRange rescales the output of step n if its largest entry, whose bits are top, is too far from 1. It sets the output's depth, a
+// lower bound of its entries but 0, and r.isLossy if digits may have been lost. An output of one entry becomes a factor of Z. The error is
+// ErrNotFinite.
 func (r *run) keepInRange(n int, top uint64) error {
 	s, out := r.steps[n], len(r.h.Edges)+n
 	d := &r.depth[out]

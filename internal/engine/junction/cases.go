@@ -118,8 +118,8 @@ func onesOfVariables(n Numbers) (list []lower.Weights, ok bool) {
 
 // addTables adds the tables of the leaves to a template, each divided by a power of two, by which the scale is multiplied. It sets, by
 // leaf, where its derivatives begin (t.first) and the exponent of leaf entry / entry of the expression (t.exps). A table of ones over one
-// index only holds a place for the weights of a variable. It is left out if a table with wanted derivatives has the index, and takes the
-// weights; otherwise no other table may have the index.
+// index only holds a place for the weights of a variable. If a table with wanted derivatives has the index, that table takes the weights,
+// and the one of ones is left out. Otherwise it stays: perhaps no other table has the index.
 func (t *CaseTree) addTables(n Numbers, template *lower.Template) {
 	e := n.Expression
 	isInWanted := make([]bool, len(e.Dims)) // by index: a table with wanted derivatives has it

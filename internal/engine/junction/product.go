@@ -37,7 +37,7 @@ type block struct{ out, a, b int }
 
 // listPositions finds the rows, columns, sums and blocks of the product, and lists where each is in the three tables. A block is a product
 // of matrices, one for each combination of values of the indices that all tables have. If there are more rows than columns, a and b change
-// places (isSwapped), so that columns, over which the fast loops run, are the more.
+// places (isSwapped), so that there are no fewer columns, over which the fast loops run, than rows.
 func (p *product) listPositions() {
 	dims, out, a, b := p.dims, p.out, p.a, p.b
 	common, rows, columns, sums := p.sortIndices()

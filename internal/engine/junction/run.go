@@ -324,7 +324,7 @@ func (r *run) computeLeaf(k int) {
 	l := &r.leaves[k]
 	t := table{data: l.data}
 	for lane := range Lanes {
-		t.low[lane] = l.low
+		t.low[lane] = l.low // the exponent of the smallest entry but 0; multiplyWeights adds those of the weights
 	}
 	memory := r.pool.get(len(l.data) * r.laneCount())
 	if r.isWide {

@@ -126,9 +126,9 @@ func (p *Prepared) newCutTable(table sumproduct.Table, variableOf map[int]int) (
 }
 
 // add cuts a case into components and adds them to those to be summed. values has the value of each variable, −1 for a hidden one. A
-// component consists of hidden variables that tables connect, and of these tables. Tables without hidden variables count the entry that
-// the case selects. ok is false, and nothing is added, if the components take too many products or may leave float64. isImpossible is
-// true if a table without hidden variables has the entry 0.
+// component consists of hidden variables that tables connect, and of these tables. In a table without hidden variables the case selects an
+// entry, whose count grows by the weight. ok is false, and nothing is added, if the components take too many products or may leave float64.
+// isImpossible is true if a table without hidden variables has the entry 0.
 func (c *cutter) add(row int, values []int, weight float64) (isImpossible, ok bool) {
 	// By table: the entry at the observed values, with value 0 for hidden variables.
 	for t := range c.tables {

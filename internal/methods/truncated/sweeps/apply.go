@@ -183,8 +183,8 @@ func (c *chain) extendFactor(f factor, a *site, o core, isSummed, mayReduce bool
 // to be multiplied by 2^exp. It goes from right to left. factors[k] is the factor R of the bond left of site k. The sites are nil if the
 // state is 0.
 //
-// N is the grown site times the compressed part right of it. The leading right singular vectors V of R·N are the new site, and N·V goes on
-// to the left.
+// A grown site is a site times its core of the operator. N is the grown site times the compressed part right of it. The leading right
+// singular vectors V of R·N are the new site, and N·V goes on to the left.
 func (c *chain) compressFromRight(
 	span []*site, cores []core, summed []bool, factors []factor, firstKept int, acc *account,
 ) (sites []*site, exp int64, err error) {
