@@ -69,9 +69,9 @@ func (o Options) withDefaults() Options {
 //
 //	Z ≈ Scale · Σ_x Π_t Tables[t][x]
 //
-// All wires between two tensors are a bundle. After a merge every bundle between the new tensor A and a neighbour B whose dimension
-// exceeds the bond is replaced by one wire of at most Bond. With A = Q_A R_A and B = Q_B R_B as matrices (rest × bundle) in the gauge of
-// their surroundings, and R_A R_Bᵀ = U S Vᵀ:
+// All wires between two tensors are a bundle. After a merge every bundle between the new tensor A and a neighbour B whose dimension exceeds
+// the bond is replaced by one wire of at most Bond. With A = Q_A R_A and B = Q_B R_B as matrices (rest × bundle), with the nodes within a
+// few wires (Options.Gauge) taken into account, and R_A R_Bᵀ = U S Vᵀ:
 //
 //	A ← A P, B ← B P',  P = R_Bᵀ V S^-½, P' = R_Aᵀ U S^-½
 //
