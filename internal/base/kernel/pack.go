@@ -97,7 +97,7 @@ const nearSum = 16
 // cache.
 func (x loopSet) packAcross(s, table []float64, rows, sum []int) {
 	groups := x.groups(len(rows))
-	areNeighbours := areRuns(rows, len(rows)) && len(rows) >= groups*TileSide
+	areNeighbours := areRuns(rows, len(rows)) && len(rows) >= groups*TileSide // packRuns needs groups of TileSide rows or more
 	for k := 0; k < len(sum); k += nearSum {
 		block := sum[k:min(k+nearSum, len(sum))]
 		for g := range groups {

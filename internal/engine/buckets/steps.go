@@ -102,7 +102,7 @@ func newTreeWalk(h contractionorder.Hypergraph, fixed []int, maximal []bool) *tr
 // unite returns the union of the scopes of two nodes, which merge k joins. An index that both have is in one table less from now on.
 func (w *treeWalk) unite(left, right, k int) (union []int) {
 	union = slices.Clone(w.scopes[left])
-	for _, i := range union {
+	for _, i := range union { // lastLeftUse: 1 + the last merge whose left node has the index
 		w.lastLeftUse[i] = k + 1
 	}
 	for _, i := range w.scopes[right] {

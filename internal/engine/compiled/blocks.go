@@ -63,8 +63,8 @@ func (s *Step) forwardThree(a, b, c, out []float64) {
 }
 
 // forwardMany computes the output of a step with four or more operands, block by block. out is 0 before. In each block it first multiplies
-// all operands but the last two for all terms; then it adds up out[j] = Σ product·y·z, for one term of all entries of the block after the
-// other.
+// all operands but the last two for all terms; then it adds up out[j] = Σ product·y·z, taking one term of all entries of the block, then
+// the next term.
 func (s *Step) forwardMany(m *Memory, out []float64) {
 	n := len(s.In) - 2
 	inY, inZ := &s.In[n], &s.In[n+1]

@@ -235,7 +235,7 @@ func (r *run) endDerivative(t int) error {
 		// 0: the derivative's entries are below 2^0 in units of 2^d.exp, now that it is rescaled.
 		r.isLossy = r.isLossy || loses && !r.isNegligible(t, float64(len(r.Derivatives[t])), 0, d.exp)
 	}
-	d.isSet, d.Low = true, min(max(d.Low, sumproduct.Smallest), 0)
+	d.isSet, d.Low = true, min(max(d.Low, sumproduct.Smallest), 0) // no entry but 0 is below 2^Smallest; a depth is at most 0
 	return nil
 }
 

@@ -25,8 +25,8 @@ const (
 )
 
 // PhasesWork returns the price of Phases in flops: that of a search (Work), of the ascents from grown states, and of growing these states.
-// Growing a state reads all entries of each table of more than two indices, once for each of its indices. It is 0 if no index has two
-// values.
+// Growing a state reads all entries of each table of more than two indices, once for each of its indices. The price is 0 if no index has
+// two values.
 func PhasesWork(e *sumproduct.Expression) float64 {
 	hub := mostConnectedIndex(e)
 	if hub < 0 {

@@ -119,7 +119,8 @@ func (s *sliceSearch) sliceNext() (int, error) {
 	return best, nil
 }
 
-// largestStep returns the indices of the largest step of the elimination, those that it sums first. There are none without steps.
+// largestStep returns the indices of the largest step of the elimination. The indices that the step sums come first. There are none without
+// steps.
 func (s *sliceSearch) largestStep() ([]int, error) {
 	var largest *contractionorder.Step
 	err := contractionorder.Walk(s.ctx, s.h, s.order, func(step *contractionorder.Step) bool {

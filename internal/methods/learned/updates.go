@@ -197,8 +197,8 @@ func (s *sweep) setVector(leg int, numerator, denominator []scaled.Number) {
 }
 
 // products returns the count polynomials of the current part under its new vectors: with the base tensor, with itself, and with each other
-// part. Each is a product over all legs, that of a chain. A chain's prefix is the product of the legs that the sweep has passed, so after
-// the last leg it is the whole product.
+// part. Each is the product of the pieces of a chain: of the cores for the base tensor, of the legs for the parts. A chain's prefix is the
+// product of the pieces that the sweep has passed, so after the last leg it is the whole product.
 func (s *sweep) products() products {
 	result := products{
 		base:   s.base.prefix,

@@ -120,7 +120,7 @@ func ungaugingWeights(f, b [][]float64) [][]float64 {
 			for x := range weights[j] {
 				weights[j][x] *= inverseB[j][x]
 			}
-			legs.Rescale(weights[j])
+			legs.Rescale(weights[j]) // weights count up to a factor only
 		}
 	}
 	return weights

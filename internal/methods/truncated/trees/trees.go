@@ -61,7 +61,7 @@ func (o Options) withDefaults() Options {
 	if o.Gauge == 0 || o.Gauge > defaultGauge {
 		o.Gauge = defaultGauge
 	}
-	o.Gauge = max(o.Gauge, 0)
+	o.Gauge = max(o.Gauge, 0) // below 0 stands for no gauge
 	return o
 }
 
