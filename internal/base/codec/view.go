@@ -164,8 +164,8 @@ func encodeView(enc *msgpack.Encoder, s *shape, x any) error {
 	return enc.Encode(x) // null, true, false
 }
 
-// encodeText encodes a string of a JSON view. It becomes a bin if s is one and the text is base64, and a float if s is one and the text is
-// NaN or an infinity.
+// encodeText encodes a string of a JSON view. It becomes a bin (bytes) if s is one and the text is base64, and a float if s is one and the
+// text is NaN or an infinity.
 func encodeText(enc *msgpack.Encoder, s *shape, x string) error {
 	switch {
 	case s == nil:

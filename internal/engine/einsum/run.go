@@ -232,7 +232,7 @@ func (r *run) endDerivative(t int) error {
 	case needsRescaling(top):
 		shift, loses := rescale(r.Derivatives[t], top, &d.Depth)
 		d.exp += shift
-		// 0: the derivative's entries are below 2^0 in units of 2^d.exp, now that it is rescaled.
+		// 0: what a rescaled entry loses is below 2^Floor in units of 2^d.exp.
 		r.isLossy = r.isLossy || loses && !r.isNegligible(t, float64(len(r.Derivatives[t])), 0, d.exp)
 	}
 	d.isSet, d.Low = true, min(max(d.Low, sumproduct.Smallest), 0) // no entry but 0 is below 2^Smallest; a depth is at most 0
@@ -249,6 +249,7 @@ func (r *run) checkMarginalLoss(table int) {
 	depth.Measure(r.Tables[table])
 	derivative.Measure(r.Derivatives[table])
 	loses := depth.Low+derivative.Low < floats.Lowest
+	// 0: what a product of the two loses is below 2^Floor in units of 2^exp.
 	r.isLossy = r.isLossy || loses && !r.isNegligible(table, float64(len(r.Tables[table])), 0, derivative.exp)
 }
 

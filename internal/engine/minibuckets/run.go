@@ -154,7 +154,7 @@ func hoelderWeight(r, n int, total, below float64) float64 {
 
 // matchMoments moves factors between the products at position k of the order (match), which tightens a bound from above.
 func (b *Bound) matchMoments(ctx context.Context, k int, products [][]float64) error {
-	for range sweeps(b.plan.moves[k]) {
+	for range sweeps(b.plan.moves[k]) { // twice, or once for a single move
 		for _, m := range b.plan.moves[k] {
 			if err := ctx.Err(); err != nil {
 				return err

@@ -213,12 +213,13 @@ func (c *climber) largestEntries(t, i int, isSet []bool) []float64 {
 }
 
 // otherIndex returns the other index of a table over two indices, one of which is i, and its stride. p is the place of i in the table. It
-// returns −1 if the table is over more or fewer indices.
+// returns −1 if the table is over more or fewer indices. If the other index has one value, it may return i itself: bestValue does not use
+// that, since i is not set yet.
 func otherIndex(e *sumproduct.Expression, p place, i int) (other, stride int) {
 	switch scope := e.Tables[p.table].Scope; {
 	case len(scope) != 2:
 		return -1, 0
-	case p.stride == 1:
+	case p.stride == 1: // i is the last index of the table
 		return scope[0], e.Dims[i]
 	default:
 		return scope[1], 1

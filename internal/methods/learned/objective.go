@@ -318,7 +318,7 @@ func (m *model) snapshot() *model {
 		copy(out.g[i], m.g[i])
 	}
 	sp := *m.sp
-	sp.rot = append([][]float64(nil), m.sp.rot...)
+	sp.rot = append([][]float64(nil), m.sp.rot...) // the list alone: a learned map is replaced, never changed
 	out.sp = &sp
 	return &out
 }
