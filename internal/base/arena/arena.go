@@ -86,7 +86,7 @@ func (a *Arena) removeLarge(i int) []float64 {
 func (a *Arena) Put(b []float64) {
 	a.Live -= len(b)
 	if cap(b) <= smallBuffer {
-		log2Capacity := bits.Len(uint(cap(b) - 1))
+		log2Capacity := bits.Len(uint(cap(b) - 1)) // exact: getSmall makes capacities that are powers of two
 		a.small[log2Capacity] = append(a.small[log2Capacity], b)
 		return
 	}

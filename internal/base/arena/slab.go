@@ -23,7 +23,7 @@ func (s *Slab[T]) Make(n int) []T {
 		if n > mostSlab/4 { // a list of its own: the rest of a slab would be wasted
 			return make([]T, n)
 		}
-		s.size = min(max(2*s.size, firstSlab, 4*n), mostSlab)
+		s.size = min(max(2*s.size, firstSlab, 4*n), mostSlab) // room for four such lists at least
 		s.unused = make([]T, s.size)
 	}
 	list := s.unused[:n:n]

@@ -212,7 +212,7 @@ func (r *Reader) readScalar(h head, s *shape, v reflect.Value) error {
 		if h.class != classBin {
 			return r.unexpected("bin", h)
 		}
-		v.SetBytes(append(make([]byte, 0, h.length), r.readBytes(h.length)...))
+		v.SetBytes(append(make([]byte, 0, h.length), r.readBytes(h.length)...)) // a copy: the bytes read are the message's
 	case formFloats:
 		x, err := r.readFloats(h)
 		if err != nil {
@@ -220,7 +220,7 @@ func (r *Reader) readScalar(h head, s *shape, v reflect.Value) error {
 		}
 		if p, ok := v.Addr().Interface().(*[]float64); ok {
 			*p = x
-		} else {
+		} else { // a slice type with a name
 			v.Set(reflect.ValueOf(x).Convert(s.typ))
 		}
 	}
@@ -337,7 +337,7 @@ func (r *Reader) readList(h head, s *shape, v reflect.Value) error {
 		var err error
 		if s.form == formSlice {
 			err = r.read(s.elem, v.Index(i))
-		} else {
+		} else { // formInts: integers of another type than int, or a slice type with a name
 			var x int64
 			if x, err = r.readInt(s.typ.Elem()); err == nil {
 				v.Index(i).SetInt(x)
@@ -438,8 +438,8 @@ func (r *Reader) readStruct(h head, s *shape, v reflect.Value) error {
 	return nil
 }
 
-// fieldOf returns the field with a key. It looks first at the fields from next on, up to the first one that a message cannot leave out, and
-// only then into the map of all names.
+// fieldOf returns the field with a key. Messages have their fields in sequence, so it looks first at the fields from next on, up to the
+// first required one, which no message leaves out. Only then it looks into the map of all names.
 func (s *shape) fieldOf(key []byte, next int) (k int, isKnown bool) {
 	for k = next; k < len(s.fields); k++ {
 		if s.fields[k].name == string(key) {

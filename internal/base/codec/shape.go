@@ -77,7 +77,7 @@ func shapeOf(t reflect.Type) *shape {
 	if s, ok := shapes.Load(t); ok {
 		return s.(*shape)
 	}
-	s, _ := shapes.LoadOrStore(t, newShape(t, "msgpack"))
+	s, _ := shapes.LoadOrStore(t, newShape(t, "msgpack")) // that of another goroutine if it came first
 	return s.(*shape)
 }
 

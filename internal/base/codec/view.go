@@ -164,8 +164,8 @@ func encodeView(enc *msgpack.Encoder, s *shape, x any) error {
 	return enc.Encode(x) // null, true, false
 }
 
-// encodeText encodes a string of a JSON view. It becomes a bin if s is one and the text is base64, and a float if s is one and the text is
-// NaN or an infinity.
+// encodeText encodes a string of a JSON view. It becomes a bin (bytes) if s is one and the text is base64, and a float if s is one and the
+// text is NaN or an infinity.
 func encodeText(enc *msgpack.Encoder, s *shape, x string) error {
 	switch {
 	case s == nil:
@@ -174,7 +174,7 @@ func encodeText(enc *msgpack.Encoder, s *shape, x string) error {
 			return enc.EncodeBytes(b)
 		}
 	case s.form == formFloat && (x == "NaN" || x == "+Inf" || x == "-Inf"):
-		f, _ := strconv.ParseFloat(x, 64)
+		f, _ := strconv.ParseFloat(x, 64) // it reads these three texts
 		return enc.EncodeFloat64(f)
 	}
 	return enc.EncodeString(x)

@@ -69,7 +69,7 @@ func isAccurate(text string, v float64) bool {
 		mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
 		return !strings.ContainsAny(mantissa, "123456789")
 	}
-	exact, _, err := big.ParseFloat(text, 10, 128, big.ToNearestEven)
+	exact, _, err := big.ParseFloat(text, 10, 128, big.ToNearestEven) // in 128 bits, far more than the 53 that are compared
 	if err != nil {
 		return false
 	}

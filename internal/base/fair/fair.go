@@ -112,7 +112,7 @@ func (p *Processors) countLong(now time.Time) (running, limit int) {
 	limit = p.count
 	for w := range p.works {
 		switch {
-		case w.paused != nil, w.isAway(now):
+		case w.paused != nil, w.isAway(now): // away: it has not looked at its context for a while, so it waits for something
 		case w.isLong.Load():
 			running++
 		default:
@@ -197,7 +197,7 @@ func (p *Processors) makeLong(w *work, now time.Time) {
 	w.turnBegan = now
 	t := p.tenants[w.tenant]
 	if t == nil {
-		t = &tenant{used: p.leastUsed()}
+		t = &tenant{used: p.leastUsed()} // as if it had been there: with 0 it would come before all others for long
 		p.tenants[w.tenant] = t
 	}
 	t.longWorks++
@@ -272,10 +272,10 @@ func (w *work) end() {
 	delete(p.works, w)
 	now := p.now()
 	if w.isLong.Load() {
-		if w.paused != nil {
+		if w.paused != nil { // it waits for its turn: let its goroutines go on
 			p.removeWaiting(w, now)
 			close(w.paused)
-		} else {
+		} else { // it has its turn, which ends here
 			p.tenants[w.tenant].used += now.Sub(w.turnBegan)
 		}
 		p.removeLongWork(w.tenant)

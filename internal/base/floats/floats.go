@@ -36,9 +36,9 @@ func LargestBits(data []float64) uint64 {
 	return max(t0, t1, t2, t3)
 }
 
-// Extent returns the binary exponents of the largest and of the smallest absolute value in data, zeros left out, so that
-// 2^low ≤ |x| < 2^(top+1), and whether an entry is below 0. If all entries are 0, both exponents are 0. If an entry is infinite or NaN, top
-// is 1024. Exponents of subnormal entries are exact, too.
+// Extent returns the binary exponents of the largest and of the smallest absolute value in data, zeros left out: 2^low ≤ |x| < 2^(top+1)
+// for every x but 0. It also returns whether an entry is below 0. If all entries are 0, both exponents are 0. If an entry is infinite or
+// NaN, top is 1024. Exponents of subnormal entries are exact, too.
 func Extent(data []float64) (top, low int, hasNegative bool) {
 	var largest, signs uint64 // bits of the largest absolute value; the union of all bits
 	smallest := ^uint64(0)    // bits of the smallest absolute value that is not 0, less one

@@ -75,7 +75,7 @@ func Log(x float64) Pair {
 	remainder := Pair{High: numerator}.Minus(denominator.TimesFloat(q))
 	t := exactSum(q, remainder.High/denominator.High)
 
-	// The series from its last term (Horner): floats are precise enough for the small terms.
+	// The series from its last term (Horner). Floats are precise enough for the small terms, from logPairs on; the others are pairs.
 	square := t.Times(t)
 	tail := 0.0
 	for k := logTerms; k >= logPairs; k-- {

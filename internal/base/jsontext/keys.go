@@ -130,7 +130,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	for _, f := range reflect.VisibleFields(t) {
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
-		case tag == "-" || !f.IsExported(), f.Anonymous && tag == "":
+		case tag == "-" || !f.IsExported(), f.Anonymous && tag == "": // no key; the fields of an embedded struct are visible themselves
 		case tag != "":
 			fields[tag] = f.Type
 		default:

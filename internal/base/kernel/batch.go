@@ -22,9 +22,9 @@ type batchArgs struct {
 // It takes 2·n·rows·columns·terms flops.
 func Batch(out, a, b []float64, n int, p *Places) { active.batch(out, a, b, n, p) }
 
-// batch computes n products of matrices that lie side by side (see Batch) with the loops of x: entry (r, c) of all n products is the n
-// entries of out from OutRows[r] + OutColumns[c] on. The assembly takes two rows, two columns and whole blocks of Columns matrices at a
-// time; blend computes what is left over: the last row or column of an odd number, and the last matrices.
+// batch computes n products of matrices that lie side by side (see Batch), with the loops of the set x: entry (r, c) of all n products is
+// the n entries of out from OutRows[r] + OutColumns[c] on. The assembly takes two rows, two columns and whole blocks of Columns matrices at
+// a time; blend computes what is left over: the last row or column of an odd number, and the last matrices.
 func (x loopSet) batch(out, a, b []float64, n int, p *Places) {
 	inAssembly := n &^ (Columns - 1)                    // matrices that the assembly computes
 	if x == rounded || x == fused || len(p.ASum) == 0 { // loops in Go, or no terms
@@ -35,6 +35,7 @@ func (x loopSet) batch(out, a, b []float64, n int, p *Places) {
 	evenRows, evenColumns := 0, 0 // rows and columns that the assembly computes
 	if inAssembly > 0 {
 		evenRows, evenColumns = len(p.ARows)&^1, len(bColumns)&^1
+		// The assembly does not check places: these panic if a list is too short.
 		checkReach(out, n, p.OutRows, outColumns)
 		checkReach(a, n, p.ARows, p.ASum)
 		checkReach(b, n, bColumns, bSum)

@@ -38,8 +38,8 @@ func Weighted(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
 	active.blend(out, a, b, atA, atB, w, isFirst)
 }
 
-// blend computes out[i] ← Σ_k w[k]·a[atA[k]+i]·b[atB[k]+i] with the loops of x, or adds the sum to out unless isFirst is set. All weights
-// are 1 if w is nil. It panics if a list is too short, since the assembly does not check.
+// blend computes out[i] ← Σ_k w[k]·a[atA[k]+i]·b[atB[k]+i] with the loops of the set x, in Go or in assembly, or adds the sum to out unless
+// isFirst is set. All weights are 1 if w is nil. It panics if a list is too short, since the assembly does not check.
 func (x loopSet) blend(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
 	n := len(out)
 	if n == 0 {

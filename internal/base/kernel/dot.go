@@ -15,8 +15,8 @@ type dotArgs struct {
 // Dot returns Σ a_i·b_i, i < len(a).
 func Dot(a, b []float64) float64 { return active.dot(a, b) }
 
-// dot computes Dot with the loops of x. It makes 32 sums, sum l over the entries l, l + 32, l + 64 and so on. Then it adds the upper half
-// of the sums to the lower half, until one is left.
+// dot computes Dot with the loops of the set x, in Go or in assembly. It makes 32 sums, sum l over the entries l, l + 32, l + 64 and so on.
+// Then it adds the upper half of the sums to the lower half, until one is left.
 func (x loopSet) dot(a, b []float64) float64 {
 	b = b[:len(a)]
 	var s [sums]float64

@@ -69,7 +69,7 @@ func (s loopSet) rows() int {
 	case rounded:
 		return 2
 	}
-	return 6
+	return 6 // of AVX2 and NEON, and of the fused loops in Go
 }
 
 // agrees reports whether a set gives the bits of the loops in Go. It tries tiles of every number of rows, and one run, scalar product, copy
@@ -85,7 +85,7 @@ func (s loopSet) agrees() bool {
 		var out [2][]float64 // of the loops in Go, and of s: each call adds to it or overwrites some of it
 		for i, x := range []loopSet{fused, s} {
 			out[i] = make([]float64, rows*n)
-			// Rows of S next to each other and overwriting out, then with a gap of one entry and adding to out.
+			// Rows of S next to each other and overwriting out (true), then with a gap of one entry and adding to out (false).
 			x.group(out[i], n, rows, n, v[3:], rows, v, rowsOfV, Columns, true)
 			x.group(out[i], n, rows, n, v[7:], rows+1, v, rowsOfV, Columns, false)
 			x.blend(out[i][:n], v, v[n:], rowsOfV[:4], rowsOfV[:4], nil, false)

@@ -9,7 +9,7 @@ const longSum = 64
 // len(rows)·len(sum) entries, in groups of a few rows, within a group value after value of the sum.
 func PackRows(s, table []float64, rows, sum []int) { active.packRows(s, table, rows, sum) }
 
-// packRows computes PackRows with the loops of x: entry (r, k), where k is the value that the sum of the product runs over, is
+// packRows computes PackRows with the loops of the set x: entry (r, k), where k is the value that the sum of the product runs over, is
 // table[rows[r]+sum[k]]. It takes the way that suits these places: across all rows if rows are closer together than values of the sum, by
 // tiles if values of the sum follow one another, else entry by entry.
 func (x loopSet) packRows(s, table []float64, rows, sum []int) {
@@ -56,9 +56,9 @@ func packGroup(s, table []float64, group, sum []int) {
 	}
 }
 
-// packTiles writes table[group[i]+sum[k]] for the rows i of a group of four or more, k by k, if the values k of the sum are in runs of
-// four: four rows by four values at a time. The last four rows may have some of those before. Values that make no run come last, entry by
-// entry.
+// packTiles writes table[group[i]+sum[k]] for the rows i of a group of four or more, k by k. The values k of the sum must be in runs of
+// four. It copies four rows by four values at a time. The last four rows may have some of those before. Values that make no run come last,
+// entry by entry.
 func (x loopSet) packTiles(s, table []float64, group, sum []int) {
 	n := len(group)
 	for i := 0; i < n; i += TileSide {
@@ -97,7 +97,7 @@ const nearSum = 16
 // cache.
 func (x loopSet) packAcross(s, table []float64, rows, sum []int) {
 	groups := x.groups(len(rows))
-	areNeighbours := areRuns(rows, len(rows)) && len(rows) >= groups*TileSide
+	areNeighbours := areRuns(rows, len(rows)) && len(rows) >= groups*TileSide // packRuns needs groups of TileSide rows or more
 	for k := 0; k < len(sum); k += nearSum {
 		block := sum[k:min(k+nearSum, len(sum))]
 		for g := range groups {
@@ -138,8 +138,8 @@ func PackedColumns(n, depth int) int { return (n + Columns - 1) / Columns * Colu
 // panelStep = len(sum)·Columns.
 func PackColumns(v, table []float64, sum, columns []int) { active.packColumns(v, table, sum, columns) }
 
-// packColumns computes PackColumns with the loops of x: entry (k, j), where k is the value that the sum of the product runs over, is
-// table[sum[k]+columns[j]]. Whole panels of Columns columns are packed in the way that reads the table in its sequence: if columns are
+// packColumns computes PackColumns with the loops of the set x: entry (k, j), where k is the value that the sum of the product runs over,
+// is table[sum[k]+columns[j]]. Whole panels of Columns columns are packed in the way that reads the table in its sequence: if columns are
 // further apart than values of the sum, panel by panel, else value by value of the sum for all panels.
 func (x loopSet) packColumns(v, table []float64, sum, columns []int) {
 	inPanels := len(columns) &^ (Columns - 1) // columns in whole panels

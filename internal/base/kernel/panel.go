@@ -40,8 +40,9 @@ func PanelOf(out []float64, stride, rows, n int, s []float64, sStride int, v []f
 	active.panelOf(out, stride, rows, n, s, sStride, v, vRows, panelStep, isFirst)
 }
 
-// panelOf computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j] with the loops of x, one group of rows r after the other, or adds the sum
-// unless isFirst is set. Row k of V begins at v[vRows[k]], and its panels of Columns columns are panelStep entries apart.
+// panelOf computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j] with the loops of the set x, one group of rows r after the other, or adds
+// the sum unless isFirst is set. A group has at most as many rows as a tile (rows). Row k of V begins at v[vRows[k]], and its panels of
+// Columns columns are panelStep entries apart.
 func (x loopSet) panelOf(
 	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
@@ -52,9 +53,9 @@ func (x loopSet) panelOf(
 	}
 }
 
-// panel computes out[r·stride+j] ← Σ_k S[r, k]·V[k, j] with the loops of x, one group of rows r after the other, or adds the sum unless
-// isFirst is set. PackRows writes a group after the other, so S[r, k] of a group of m rows is at k·m+r. Row k of V begins at v[vRows[k]],
-// and its panels of Columns columns are panelStep entries apart.
+// panel computes out[r·stride+j] ← Σ_k S[r, k]·V[k, j] with the loops of the set x, one group of rows r after the other, or adds the sum
+// unless isFirst is set. PackRows writes a group after the other, so S[r, k] of a group of m rows is at k·m+r. Row k of V begins at
+// v[vRows[k]], and its panels of Columns columns are panelStep entries apart.
 func (x loopSet) panel(
 	out []float64, stride, rows, n int, s, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
@@ -184,8 +185,8 @@ func (x loopSet) tiles(
 	x.panelVector(&a)
 }
 
-// tilesInGo computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j] by the loops in Go, fused or rounded, or adds the sum unless isFirst is
-// set, for rows r and the columns j of some panels. Row k of panel p of V begins at v[vRows[k]+p·panelStep].
+// tilesInGo computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j] for rows r and the columns j of some panels, or adds the sum unless
+// isFirst is set. It uses the loops in Go, fused or rounded. Row k of panel p of V begins at v[vRows[k]+p·panelStep].
 func (x loopSet) tilesInGo(
 	out []float64, stride, rows, panels int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {

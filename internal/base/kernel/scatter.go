@@ -44,8 +44,8 @@ func largestSum(x, y []int) int {
 // Copy copies all tiles.
 func (t *Tiles) Copy(output, input []float64) { t.copy(active, output, input) }
 
-// copy copies input[sources[k]+columns[j]+i] to output[targets[k]+rows[i]+j] for i, j < 4 and all tiles k, with the loops of x. It panics
-// if output or input is too short, since the assembly does not check.
+// copy copies input[sources[k]+columns[j]+i] to output[targets[k]+rows[i]+j] for i, j < 4 and all tiles k, with the loops of the set x. It
+// panics if output or input is too short, since the assembly does not check.
 func (t *Tiles) copy(x loopSet, output, input []float64) {
 	if len(t.sources) == 0 {
 		return
@@ -97,8 +97,8 @@ func (l *Lines) Set(targets, sources []int, places *[Columns]int) {
 // Copy copies all lines.
 func (l *Lines) Copy(output, input []float64) { l.copy(active, output, input) }
 
-// copy copies input[sources[k]+j] to output[targets[k]+places[j]] for every entry j of every line k, with the loops of x. It panics if
-// output or input is too short, since the assembly does not check.
+// copy copies input[sources[k]+j] to output[targets[k]+places[j]] for every entry j of every line k, with the loops of the set x. It panics
+// if output or input is too short, since the assembly does not check.
 func (l *Lines) copy(x loopSet, output, input []float64) {
 	if len(l.sources) == 0 {
 		return

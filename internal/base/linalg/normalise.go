@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// BinaryNormalised returns v·2^−exp with its largest entry in [1, 2), and exp. It returns a copy of v, and exp = 0, if v is 0 or if an
-// entry would lose digits, so that the result times 2^exp is exactly v. ok is false if an entry is not finite. Cost: linear.
+// BinaryNormalised returns v·2^−exp with its largest entry in [1, 2), and exp. If v is 0, or if an entry would lose digits, it returns a
+// copy of v and exp = 0. So the result times 2^exp is always exactly v. ok is false if an entry is not finite. Cost: linear.
 func BinaryNormalised(v []float64) (normalised []float64, exp int64, ok bool) {
 	largest := 0.0
 	for _, x := range v {
@@ -24,7 +24,7 @@ func BinaryNormalised(v []float64) (normalised []float64, exp int64, ok bool) {
 	for i, x := range v {
 		normalised[i] = math.Ldexp(x, -shift)
 		if math.Ldexp(normalised[i], shift) != x {
-			return append(normalised[:0], v...), 0, true
+			return append(normalised[:0], v...), 0, true // digits would be lost: a copy of v
 		}
 	}
 	return normalised, int64(shift), true

@@ -38,7 +38,7 @@ func exponent(a []float64) (int, error) {
 func (w *Work) qrScaled(a []float64, m, n int, q, r []float64) {
 	k := min(m, n)
 	tau := buffer(&w.tau, k)
-	work := w.workspace(func(work []float64, size int) {
+	work := w.workspace(func(work []float64, size int) { // as long as both calls below need
 		impl.Dgeqrf(m, n, a, n, tau, work, size)
 		impl.Dorgqr(m, k, k, a, k, tau, work, size)
 	})
@@ -112,7 +112,7 @@ func (w *Work) LQ(a []float64, m, n int, l, q []float64) error {
 func (w *Work) lqScaled(a []float64, m, n int, l, q []float64) {
 	k := min(m, n)
 	tau := buffer(&w.tau, k)
-	work := w.workspace(func(work []float64, size int) {
+	work := w.workspace(func(work []float64, size int) { // as long as both calls below need
 		impl.Dgelqf(m, n, a, n, tau, work, size)
 		impl.Dorglq(k, n, k, a, n, tau, work, size)
 	})

@@ -79,11 +79,11 @@ func eigen(a []float64, n int, kind mat.EigenKind) (values []complex128, vectors
 		return nil, nil, err
 	}
 	dropNegligible(scaledA)
-	eig, ok := factorize(mat.NewDense(n, n, scaledA), kind)
+	eig, ok := factorize(mat.NewDense(n, n, scaledA), kind) // the vectors are those of a, too
 	if !ok {
 		return nil, nil, fmt.Errorf("%w: eigenvalues of a matrix of %d rows", ErrConvergence, n)
 	}
-	values = eig.Values(nil)
+	values = eig.Values(nil) // of a·2^−exp
 	for i, x := range values {
 		values[i] = complex(math.Ldexp(real(x), exp), math.Ldexp(imag(x), exp))
 		if math.IsInf(real(values[i]), 0) || math.IsInf(imag(values[i]), 0) {
@@ -136,7 +136,7 @@ func SymmetricEigen(a []float64, n int) (values, vectors []float64, err error) {
 	if !eig.Factorize(mat.NewSymDense(n, scaledA), withVectors) {
 		return nil, nil, fmt.Errorf("%w: eigenvalues of a symmetric matrix of %d rows", ErrConvergence, n)
 	}
-	values = eig.Values(nil)
+	values = eig.Values(nil) // of a·2^−exp, whose vectors are those of a
 	if err := scaleBack(values, exp); err != nil {
 		return nil, nil, err
 	}
@@ -169,7 +169,7 @@ func Solve(a []float64, m, n int, b []float64, columns int) ([]float64, error) {
 		return nil, err
 	}
 	var x mat.Dense
-	if err := x.Solve(mat.NewDense(m, n, scaledA), mat.NewDense(m, columns, scaledB)); err != nil {
+	if err := x.Solve(mat.NewDense(m, n, scaledA), mat.NewDense(m, columns, scaledB)); err != nil { // also for a condition number above 10^16
 		return nil, fmt.Errorf("%w: %w", ErrSingular, err)
 	}
 	solution := x.RawMatrix().Data

@@ -32,7 +32,7 @@ func (w *Work) decompose(a []float64, m, n int, u, s, vt []float64) error {
 	if err != nil {
 		return err
 	}
-	if largest(a[:m*n]) == 0 {
+	if largest(a[:m*n]) == 0 { // any orthonormal vectors will do
 		clear(s[:k])
 		if u != nil {
 			identity(u, m, k)
@@ -55,7 +55,7 @@ const oblong = 1.2
 // is much longer, it decomposes the square factor of a = q·r or a = l·q, and multiplies q with the vectors. It destroys a.
 func (w *Work) decomposeScaled(a []float64, m, n int, u, s, vt []float64) error {
 	switch {
-	case float64(m) > oblong*float64(n):
+	case float64(m) > oblong*float64(n): // many rows: a = q·r
 		r := buffer(&w.small, n*n)
 		if u == nil {
 			w.upperScaled(a, m, n, r)
@@ -68,7 +68,7 @@ func (w *Work) decomposeScaled(a []float64, m, n int, u, s, vt []float64) error 
 		}
 		w.Mul(u, q, uOfR, m, n, n)
 		return nil
-	case float64(n) > oblong*float64(m):
+	case float64(n) > oblong*float64(m): // many columns: a = l·q
 		l, q, vtOfL := buffer(&w.small, m*m), buffer(&w.long, m*n), buffer(&w.inner, m*m)
 		w.lqScaled(a, m, n, l, q)
 		if err := w.decomposeBidiagonal(l, m, m, u, s, vtOfL); err != nil {
@@ -88,7 +88,7 @@ func (w *Work) decomposeScaled(a []float64, m, n int, u, s, vt []float64) error 
 // row-major storage.
 func (w *Work) decomposeBidiagonal(a []float64, m, n int, u, s, vt []float64) error {
 	k := min(m, n)
-	vectors := buffer(&w.tau, 3*k)
+	vectors := buffer(&w.tau, 3*k) // for offDiagonal, tauQ and tauP
 	b := bidiagonal{m: m, n: n, k: k, diagonal: s, offDiagonal: vectors[:k-1], tauQ: vectors[k : 2*k], tauP: vectors[2*k:]}
 	b.work = buffer(&w.work, b.workspace(a, vt))
 
@@ -108,7 +108,7 @@ func (w *Work) decomposeBidiagonal(a []float64, m, n int, u, s, vt []float64) er
 		}
 	}
 
-	// The singular values of b, and the rotations on vt and on ut.
+	// The singular values of b, and the rotations on vt and on ut. ut is the argument C of Dbdsqr; there is no U (0 rows, nil).
 	uplo := blas.Upper // the side of the diagonal on which the other diagonal of b is
 	if m < n {
 		uplo = blas.Lower

@@ -53,13 +53,13 @@ func nearest(name string, names []string) []string {
 		return nil
 	}
 	letters := []rune(strings.ToLower(name))
-	limit := (len(letters) + 2) / 3
+	limit := (len(letters) + 2) / 3 // a third, rounded up
 	type candidate struct {
 		name     string
 		distance int
 	}
 	var candidates []candidate
-	row := make([]int, 0, len(letters)+1)
+	row := make([]int, 0, len(letters)+1) // memory of editDistance
 	for _, n := range names {
 		if n == "" || len(n) > longName {
 			continue
@@ -76,8 +76,8 @@ func nearest(name string, names []string) []string {
 	return suggestions
 }
 
-// editDistance returns how many letters have to be inserted, deleted or replaced to turn a into b (Levenshtein), or a value above limit if
-// there are more than limit. row is memory for len(a)+1 numbers.
+// editDistance returns how many letters have to be inserted, deleted or replaced to turn a into b (Levenshtein). If that is more than
+// limit, it returns some value above limit. row is memory for len(a)+1 numbers.
 func editDistance(a, b []rune, limit int, row []int) int {
 	if d := len(a) - len(b); d > limit || -d > limit {
 		return limit + 1

@@ -48,7 +48,7 @@ func Lower(ln []float64, bundles int, delta float64) float64 {
 
 // lnChoose returns ln of the binomial coefficient "n choose k", ln n! − ln k! − ln (n−k)!.
 func lnChoose(n, k int) float64 {
-	lnFactorialN, _ := math.Lgamma(float64(n + 1))
+	lnFactorialN, _ := math.Lgamma(float64(n + 1)) // not read: the sign, which is plus
 	lnFactorialK, _ := math.Lgamma(float64(k + 1))
 	lnFactorialRest, _ := math.Lgamma(float64(n - k + 1))
 	return lnFactorialN - lnFactorialK - lnFactorialRest

@@ -197,7 +197,7 @@ func thetaGrid(x []float64) []float64 {
 	points := 30 + int(math.Sqrt(float64(n)))
 	theta := make([]float64, points)
 	for j := range theta {
-		theta[j] = 1/x[n-1] + (1-math.Sqrt(float64(points)/(float64(j)+0.5)))/(3*quartile)
+		theta[j] = 1/x[n-1] + (1-math.Sqrt(float64(points)/(float64(j)+0.5)))/(3*quartile) // here j is from 0 on
 	}
 	return theta
 }

@@ -14,8 +14,9 @@ type Room struct {
 	held map[string]int64 // by caller
 }
 
-// Take gives n of the room to a caller, or nothing: isFull is true if less than n is free, and isShareUsed if the caller would hold more
-// than is free. Callers without a name have no share: they get what is free.
+// Take gives n of the room to a caller, or nothing: isFull is true if less than n is free, and isShareUsed if the caller would then hold
+// more than was free before. So one caller in small pieces takes half of the room at most, and others find some. The share does not limit
+// callers without a name: they get what is free.
 func (r *Room) Take(caller string, n int64) (isFull, isShareUsed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

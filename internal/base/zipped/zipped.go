@@ -30,7 +30,7 @@ func Open(r io.Reader, times int64) (plain io.Reader, isCompressed bool, err err
 func openWithSpare(r io.Reader, times, spare int64) (plain io.Reader, isCompressed bool, err error) {
 	compressed := &countingReader{Reader: r}
 	buffered := bufio.NewReaderSize(compressed, 1<<16)
-	begin, err := buffered.Peek(3)
+	begin, err := buffered.Peek(3) // as long as gzipMagic
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, false, err
 	}

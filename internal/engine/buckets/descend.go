@@ -13,9 +13,9 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// stepWeights returns the product of the inputs of step k for every combination of values of the indices that the step drops, given the
-// values of those that it keeps. Combination d has the last dropped index fastest (setDropped). If isLog is true, the products are
-// logarithms. The list is valid until the next call.
+// stepWeights returns the product of the inputs of step k for every combination of values of the indices that the step drops. The indices
+// that it keeps have their values in the list values. Combination d has the last dropped index fastest (setDropped). If isLog is true, the
+// products are logarithms. The list is valid until the next call.
 func (r *Run) stepWeights(k int, values []int) (weights []float64, isLog bool) {
 	s := &r.steps[k]
 	size := sumproduct.Size(r.dims, s.Drop)
@@ -24,7 +24,7 @@ func (r *Run) stepWeights(k int, values []int) (weights []float64, isLog bool) {
 	}
 	weights = r.weights[:size]
 
-	isLog = r.tables[s.In[0]].isLog
+	isLog = r.tables[s.In[0]].isLog // as all inputs: a step that uses logarithms has turned all of them into logarithms
 	for d := range weights {
 		weights[d] = 1
 		if isLog {
@@ -51,8 +51,8 @@ func (r *Run) stepWeights(k int, values []int) (weights []float64, isLog bool) {
 	return weights, isLog
 }
 
-// multiplyInto multiplies the weight of every combination of values of the dropped indices by the entry of data at these values, or adds
-// the entry if isLog is set. r.stride has the strides of the indices in data, 0 for those that it does not have.
+// multiplyInto multiplies the weight of every combination of values of the dropped indices by the entry of data at these values. If isLog
+// is set, both are logarithms, which it adds. r.stride has the strides of the indices in data, 0 for those that it does not have.
 func (r *Run) multiplyInto(data []float64, drop []int, weights []float64, isLog bool) {
 	if len(drop) == 1 {
 		stride := r.stride[drop[0]]
@@ -96,8 +96,9 @@ func (r *Run) setDropped(k, d int, values []int) {
 	}
 }
 
-// Draw sets values, one for each index, to a state drawn with the probability of its term. It draws the dropped indices of each step, from
-// the last step to the first, given the values that are drawn already. All steps have to be sums, and their total must not be 0.
+// Draw sets values, one for each index, to a state drawn with the probability of its term. A step drops some indices: it sums over them.
+// Draw draws the dropped indices of each step, from the last step to the first, given the values that are drawn already. Free indices,
+// which are in no table, get any value. All steps have to be sums, and their total must not be 0.
 func (r *Run) Draw(rng *rand.Rand, values []int) {
 	for _, i := range r.free {
 		values[i] = rng.IntN(r.dims[i])
@@ -188,8 +189,9 @@ type nearSearch struct {
 	visits int     // levels visited so far
 }
 
-// goDown goes down to a term by the first choice of every level. It adds a fork for each level with several choices. The only error is the
-// context's, which is looked at once in 1024 levels.
+// goDown goes down to a term by the first choice of every level. Level k ≥ 0 is step k, whose choices are the values of the indices that it
+// drops; the levels −1, −2, … are the free indices, which are in no table. goDown adds a fork for each level with several choices. The only
+// error is the context's, which is looked at once in 1024 levels.
 func (s *nearSearch) goDown(ctx context.Context) error {
 	lowestLevel := -len(s.run.free)
 	for ; s.level >= lowestLevel; s.level-- {
@@ -238,8 +240,8 @@ func (r *Run) choose(level, d int, values []int) {
 	r.setDropped(level, d, values)
 }
 
-// nearHeaviest lists the combinations of values that step k drops whose logarithmic weight is at most slack below that of the heaviest, and
-// how far each is below it (losses). values has those of the indices that the step keeps.
+// nearHeaviest lists combinations of values of the indices that step k drops: those whose logarithmic weight is at most slack below that of
+// the heaviest one. losses has how far each is below it. values has the values of the indices that the step keeps.
 //
 // The heaviest is always listed. If the step is a sum, it is the only one. The lists are empty if the step drops nothing. For k < 0 they
 // have all values of free index −1−k, with losses of 0.
@@ -320,7 +322,7 @@ func (c *stepChoices) Costs(level int) []float64 {
 	if k < 0 { // a free index, whose values are in no table and equally good
 		return make([]float64, c.run.dims[c.run.free[-1-k]])
 	}
-	weights, _ := c.run.stepWeights(k, c.values)
+	weights, _ := c.run.stepWeights(k, c.values) // logarithms, since all steps are maxima
 	top := slices.Max(weights)
 	for d, x := range weights {
 		weights[d] = top - x

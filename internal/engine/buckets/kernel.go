@@ -113,7 +113,8 @@ type filling struct {
 	maximises bool        // ⊕ is a maximum; else it is a sum
 }
 
-// run computes all entries of out. Goroutines share chunks of outer combinations.
+// run computes all entries of out. An outer combination is a choice of values of the output's indices outside a block. Goroutines share
+// chunks of outer combinations.
 func (k *filling) run(ctx context.Context, out []float64, threads int) error {
 	workOfOuter := k.Inner * k.Drops * len(k.In) // an operation for each input of each term
 	chunkSize := max(1, shareWork/max(1, workOfOuter))
@@ -144,9 +145,9 @@ type workspace struct {
 	sums     []float64 // of exponentials relative to the largest logarithm (addLog)
 }
 
-// Product sets products[i] to the product of all inputs at entry i of a block, or to the sum of their logarithms if useLogs is set. o and d
-// are the outer and the dropped combination. It returns false, and leaves products as they are, if an input that is constant within the
-// block is 0, and so are all products.
+// Product sets products[i] to the product of all inputs at entry i of a block, or to the sum of their logarithms if useLogs is set. o is
+// the combination of values of the output's indices outside a block, and d that of the dropped indices. It returns false, and leaves
+// products as they are, if an input that is constant within the block is 0, and so are all products.
 func (k *Kernel) Product(tables [][]float64, o, d int, useLogs bool, products []float64) bool {
 	// The inputs that are constant within the block are one factor, or one sum of logarithms. They come first in k.In.
 	factor := 1.0
@@ -234,7 +235,8 @@ func (in *Operand) addLogs(products, data []float64, factor float64, isFirst boo
 	}
 }
 
-// computeBlock sets out, the block of the output for the outer combination o, to the sums or maxima over all dropped combinations.
+// computeBlock sets out, a block of the output, to the sums or maxima over all combinations of values of the dropped indices. o is the
+// block's outer combination: the values of the output's indices outside a block.
 func (k *filling) computeBlock(o int, out []float64, w *workspace) {
 	zero := 0.0
 	if k.useLogs {
@@ -271,7 +273,8 @@ func (k *filling) computeBlock(o int, out []float64, w *workspace) {
 	}
 }
 
-// computeEntry returns entry o of the output: the sum or the maximum over all dropped combinations, in blocks of these.
+// computeEntry returns entry o of the output: the sum or the maximum over all combinations of values of the dropped indices. It goes
+// through them block by block.
 func (k *filling) computeEntry(o int, w *workspace) float64 {
 	result := 0.0 // for sums of logarithms, the largest so far
 	sum := 0.0    // for sums of logarithms, Σ exp(x − result)

@@ -63,13 +63,14 @@ func Eliminate(
 
 	const useNumbers, useLogs = false, true
 	r, err := eliminate(ctx, e, steps, o, useNumbers)
-	if errors.Is(err, errUnderflow) {
+	if errors.Is(err, errUnderflow) { // products may be too small for float64: begin again
 		r, err = eliminate(ctx, e, steps, o, useLogs)
 	}
 	if err != nil {
 		return nil, err
 	}
 
+	// The free indices, which are in no table.
 	r.maximisesFree = maximisesFree
 	inTable := make([]bool, len(e.Dims))
 	for _, t := range e.Tables {
@@ -288,6 +289,7 @@ func EliminateSigned(
 			return out, 0, err
 		}
 		in := table{scope: e.Tables[t].Scope, data: append([]float64(nil), e.Tables[t].Data...)}
+		// Entries too far apart would need logarithms, which entries below 0 do not have.
 		if top, low, _ := floats.Extent(in.data); low-top < floats.Lowest {
 			return out, 0, errSpan
 		}

@@ -35,7 +35,7 @@ func AlongOrder(
 ) ([]Step, error) {
 	var steps []Step
 	err := contractionorder.WalkPlainly(ctx, h, order, func(s *contractionorder.Step) bool {
-		steps = append(steps, Step{In: s.In, Drop: s.Sum, Out: s.Out, Max: maximal[s.Sum[0]]})
+		steps = append(steps, Step{In: s.In, Drop: s.Sum, Out: s.Out, Max: maximal[s.Sum[0]]}) // a step of WalkPlainly drops one index
 		return true
 	})
 	return steps, err
@@ -86,12 +86,12 @@ func newTreeWalk(h contractionorder.Hypergraph, fixed []int, maximal []bool) *tr
 	for _, i := range fixed {
 		isFixed[i] = true
 	}
-	for k, e := range h.Edges {
+	for k, e := range h.Edges { // a leaf for each table
 		var scope []int
 		for _, i := range e {
 			if !isFixed[i] && h.Dims[i] > 1 {
 				scope = append(scope, i)
-				w.uses[i]++
+				w.uses[i]++ // the number of tables that have the index
 			}
 		}
 		w.scopes, w.tables = append(w.scopes, scope), append(w.tables, k)
@@ -102,7 +102,7 @@ func newTreeWalk(h contractionorder.Hypergraph, fixed []int, maximal []bool) *tr
 // unite returns the union of the scopes of two nodes, which merge k joins. An index that both have is in one table less from now on.
 func (w *treeWalk) unite(left, right, k int) (union []int) {
 	union = slices.Clone(w.scopes[left])
-	for _, i := range union {
+	for _, i := range union { // lastLeftUse: 1 + the last merge whose left node has the index
 		w.lastLeftUse[i] = k + 1
 	}
 	for _, i := range w.scopes[right] {
@@ -121,7 +121,7 @@ func (w *treeWalk) addSteps(tables, scope []int) {
 	sum, maximum := Step{In: tables}, Step{In: tables, Max: true}
 	for _, i := range scope {
 		switch {
-		case w.uses[i] > 1: // the output's own use counts as one
+		case w.uses[i] > 1: // of the tables that have the index one is the output; another one needs it later
 			maximum.Out = append(maximum.Out, i)
 		case w.maximal[i]:
 			maximum.Drop = append(maximum.Drop, i)

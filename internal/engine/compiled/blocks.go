@@ -63,8 +63,8 @@ func (s *Step) forwardThree(a, b, c, out []float64) {
 }
 
 // forwardMany computes the output of a step with four or more operands, block by block. out is 0 before. In each block it first multiplies
-// all operands but the last two for all terms; then it adds up out[j] = Σ product·y·z, for one term of all entries of the block after the
-// other.
+// all operands but the last two for all terms; then it adds up out[j] = Σ product·y·z, taking one term of all entries of the block, then
+// the next term.
 func (s *Step) forwardMany(m *Memory, out []float64) {
 	n := len(s.In) - 2
 	inY, inZ := &s.In[n], &s.In[n+1]
@@ -111,8 +111,8 @@ func (s *Step) backwardOne(byOperand, byOutput []float64, firstBlock, endBlock i
 }
 
 // backwardTwo adds, for the blocks firstBlock ≤ k < endBlock of the output, to the derivatives by two operands a and b, both of which are
-// needed: ∂Z/∂a += ∂Z/∂out·b and ∂Z/∂b += ∂Z/∂out·a, for one term of all entries of a block after the other. byOutput is ∂Z/∂out. If an
-// operand has one entry for the whole block and term, it is taken as a.
+// needed: ∂Z/∂a += ∂Z/∂out·b and ∂Z/∂b += ∂Z/∂out·a. It takes one term of all entries of a block, then the next term. byOutput is ∂Z/∂out.
+// If an operand has one entry for the whole block and term, it is taken as a.
 func (s *Step) backwardTwo(m *Memory, byOutput []float64, firstBlock, endBlock int) {
 	left, right := &s.In[0], &s.In[1]
 	if right.isConstant {

@@ -111,7 +111,8 @@ const maxRowsSize = 4
 const sharedWork = 1 << 18
 
 // newStep returns a step, without offsets, whose output is cut into blocks of its fastest axes. An output of few entries is a single block
-// in rows. So is one for which several indices are summed, unless the step is large.
+// in rows. So is one for which several indices are summed, unless the step is large. In rows, the innermost loop goes over the terms of one
+// entry of the output.
 func newStep(dims []int, s *contractionorder.Step) Step {
 	c := Step{Size: int(s.Size), Sums: int(s.FullSize / s.Size), blockSize: 1, split: len(s.Out)}
 	isShort := c.Size <= maxRowsSize
@@ -130,7 +131,8 @@ func newStep(dims []int, s *contractionorder.Step) Step {
 }
 
 // runLength returns the number of inner offsets that Backward takes at a time: all if the output is small. Else it takes, in rows, the
-// terms of an entry; in blocks, the entries of a block for one term.
+// terms of an entry; in blocks, the entries of a block for one term. In rows, the innermost loop goes over the terms of one entry of the
+// output.
 func (s *Step) runLength() int {
 	switch {
 	case s.Size <= maxRowsSize:
@@ -173,11 +175,14 @@ type lister struct {
 	operands []Operand // memory for the operands of the remaining steps
 }
 
-// setOperands sets the operands of step c, compiled from s, with their offsets. scopes has the indices of all tables.
+// setOperands sets the operands of step c, compiled from s, with their offsets. The output of a step is divided into blocks, one for each
+// combination of values of its outer indices. The operand's entry for block b and element p of a block is at outer[b] + inner[p]. scopes
+// has the indices of all tables.
 func (l *lister) setOperands(c *Step, s *contractionorder.Step, scopes [][]int) {
 	c.In, l.operands = l.operands[:len(s.In):len(s.In)], l.operands[len(s.In):]
 
-	// The indices of the outer offsets, and those of the inner ones: the terms slow and the entries of a block fast, in rows reversed.
+	// The indices of the list outer, and those of the list inner: there the term is the slow axis and the entry of a block the fast one. A
+	// step in rows has it the other way round.
 	outer, slow, fast := s.Out[:c.split], s.Sum, s.Out[c.split:]
 	if s.FullSize >= sharedWork {
 		outer = l.divideIntoUnits(c, s, scopes)
@@ -196,7 +201,8 @@ func (l *lister) setOperands(c *Step, s *contractionorder.Step, scopes [][]int) 
 		for _, i := range fast {
 			in.inner = sumproduct.ExpandOffsets(in.inner, l.dims[i], l.stride[i])
 		}
-		differs := func(offset int32) bool { return offset != in.inner[0] } // if none does in the first run, none does in any
+		// isConstant: the operand has one entry throughout each run of runLength offsets. If that holds in the first run, it holds in all.
+		differs := func(offset int32) bool { return offset != in.inner[0] }
 		in.isConstant = !slices.ContainsFunc(in.inner[:c.runLength()], differs)
 		l.offsets = l.offsets[len(in.inner):]
 		for _, i := range scopes[t] {

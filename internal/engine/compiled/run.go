@@ -19,7 +19,7 @@ func (m *Memory) Prepare(p *Program, hasDerivatives bool) {
 	m.outEntries = resize(m.outEntries, p.Entries)
 	m.scratch = resize(m.scratch, p.scratchSize)
 	m.Tables = resize(m.Tables, len(p.sizes))
-	start := 0
+	start := 0 // of the next table in outEntries; the leaves are the caller's
 	for t := p.Leaves; t < len(p.sizes); t++ {
 		end := start + p.sizes[t]
 		m.Tables[t] = m.outEntries[start:end:end]
@@ -30,7 +30,7 @@ func (m *Memory) Prepare(p *Program, hasDerivatives bool) {
 	}
 	m.derivativeEntries = resize(m.derivativeEntries, p.derivativeEntries)
 	m.Derivatives = resize(m.Derivatives, len(p.sizes))
-	start = 0
+	start = 0 // of the next derivative in derivativeEntries, those by leaves among them
 	for t, size := range p.sizes {
 		m.Derivatives[t] = nil
 		if p.isNeeded[t] {
@@ -50,7 +50,8 @@ func (m *Memory) WithOwnScratch(p *Program) Memory {
 // resize returns a slice of n elements, which may have any values, in the memory of s if its capacity is enough.
 func resize[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
-// Forward computes the output of step n from its operands, by loops made for their number, and for a step in rows or in blocks (Step).
+// Forward computes the output of step n from its operands, by loops made for their number, and for a step in rows or in blocks (Step). In
+// rows, the innermost loop goes over the terms of one entry of the output.
 func (p *Program) Forward(m *Memory, n int) {
 	s, out := &p.Steps[n], m.Tables[p.Leaves+n]
 	if s.isInRows {
@@ -84,12 +85,13 @@ func (p *Program) Backward(m *Memory, n int) {
 	p.BackwardBlocks(m, n, 0, s.Blocks)
 }
 
-// BackwardBlocks adds, to the derivatives by the operands of step n, the shares of the output's blocks first ≤ b < end. The range must
-// consist of whole units (Step.Unit).
+// BackwardBlocks adds, to the derivatives by the operands of step n, what the output's blocks first ≤ b < end contribute. Step.Unit blocks
+// in a row are a unit; different units change different derivatives, so goroutines may work side by side. The range must consist of whole
+// units.
 func (p *Program) BackwardBlocks(m *Memory, n, first, end int) {
 	s, byOutput := &p.Steps[n], m.Derivatives[p.Leaves+n]
 	in := s.In
-	areTwoNeeded := len(in) == 2 && in[0].Needed && in[1].Needed
+	areTwoNeeded := len(in) == 2 && in[0].Needed && in[1].Needed // Needed: the derivative by the operand is wanted or leads to a wanted one
 	switch {
 	case len(in) == 1 && s.isInRows: // a single block
 		s.backwardOneInRows(m.Derivatives[in[0].Table], byOutput)
@@ -154,7 +156,7 @@ func (s *Step) backwardMany(m *Memory, byOutput []float64, firstBlock, endBlock 
 func (in *Operand) addProducts(derivative []float64, offsets []int32, prefix, suffix []float64) {
 	offsets = offsets[:len(prefix)]
 	switch {
-	case in.isConstant && suffix == nil:
+	case in.isConstant && suffix == nil: // one entry of the derivative takes all products
 		sum := derivative[offsets[0]]
 		for _, f := range prefix {
 			sum += f

@@ -256,12 +256,12 @@ func (c *contraction) releaseTable(t int) {
 	c.Tables[t] = nil
 }
 
-// load sets table t of the run to that of the expression or, if its largest entry is not within 2^±margin, to a copy that is divided by a
-// power of two. A table of one entry is a factor of Z. The error is ErrNotFinite.
+// load sets table t of the run to that of the expression. If the largest entry is not within 2^±margin, it takes a copy instead, divided by
+// a power of two, by which Z is multiplied (addPower). A table of one entry is a factor of Z. The error is ErrNotFinite.
 func (c *contraction) load(t int) error {
 	data := c.e.Tables[t].Data
 	top, low, hasNegative := floats.Extent(data) // exponents of the largest entry and of the smallest but 0
-	isFinite := top < 1024
+	isFinite := top < 1024                       // Extent returns 1024 if an entry is infinite or NaN
 	if !isFinite {
 		return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
 	}
@@ -272,10 +272,11 @@ func (c *contraction) load(t int) error {
 	case floats.LargestBits(data) == 0: // all entries are 0
 		c.setZero()
 	case top < -margin || top >= margin:
-		data = slices.Clone(data)
+		data = slices.Clone(data) // that of the expression stays
 		c.addPower(t, floats.Normalise(data).Exp)
 		low -= top
-		c.isLossy = c.isLossy || low < floats.Lowest && top > 0 // if top < 0, the division makes entries larger
+		// The smallest entry may lose digits if it falls below 2^Lowest. If top < 0, the division makes entries larger.
+		c.isLossy = c.isLossy || low < floats.Lowest && top > 0
 	}
 	c.Tables[t] = data
 	c.depth[t] = sumproduct.Depth{Low: min(low, 0), Measured: true}

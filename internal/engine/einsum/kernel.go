@@ -40,8 +40,8 @@ type operand struct {
 }
 
 // prepare sets k to step s of a tape, with the table out as output: it chooses the blocks, and computes the strides and offsets of all
-// operands. Tables may have their axes in any sequence; outputs of earlier steps have theirs in the one of s, so that their runs are
-// contiguous.
+// operands. Tables of the expression may have their axes in any sequence. Those of outputs of earlier steps are in the sequence of s,
+// so that their runs are contiguous.
 func (k *kernel) prepare(t *tape, s *contractionorder.Step, tables [][]float64, out []float64) {
 	dims := t.h.Dims
 	if k.stride == nil {
@@ -144,8 +144,8 @@ const (
 	indirect               // otherwise: by an index list
 )
 
-// accessOf returns how the operand varies over the output's axes from split on: not at all if its stride is 0 on each, as the output does
-// if it has the output's strides. dims has the dimensions of all axes.
+// accessOf returns how the operand varies over the output's axes from split on. It is scalar if the operand's stride is 0 on each of them,
+// direct if the operand has the output's strides there, and indirect otherwise: by an index list. dims has the dimensions of all axes.
 func (o *operand) accessOf(dims []int, split int) access {
 	isScalar, isDirect, outputStride := true, true, 1
 	for a := len(dims) - 1; a >= split; a-- {

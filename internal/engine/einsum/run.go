@@ -124,8 +124,9 @@ func (r *run) factorDerivatives() []scaled.Number {
 	return derivatives
 }
 
-// keepInRange rescales the output of step n if its largest entry, whose bits are top, is too far from 1. It sets the output's depth, and
-// r.isLossy if digits may have been lost. An output of one entry becomes a factor of Z. The error is ErrNotFinite.
+// keepInRange rescales the output of step n if its largest entry, whose bits are top, is too far from 1. It sets the output's depth, a
+// lower bound of its entries but 0, and r.isLossy if digits may have been lost. An output of one entry becomes a factor of Z. The error is
+// ErrNotFinite.
 func (r *run) keepInRange(n int, top uint64) error {
 	s, out := r.steps[n], len(r.h.Edges)+n
 	d := &r.depth[out]
@@ -231,10 +232,10 @@ func (r *run) endDerivative(t int) error {
 	case needsRescaling(top):
 		shift, loses := rescale(r.Derivatives[t], top, &d.Depth)
 		d.exp += shift
-		// 0: the derivative's entries are below 2^0 in units of 2^d.exp, now that it is rescaled.
+		// 0: what a rescaled entry loses is below 2^Floor in units of 2^d.exp.
 		r.isLossy = r.isLossy || loses && !r.isNegligible(t, float64(len(r.Derivatives[t])), 0, d.exp)
 	}
-	d.isSet, d.Low = true, min(max(d.Low, sumproduct.Smallest), 0)
+	d.isSet, d.Low = true, min(max(d.Low, sumproduct.Smallest), 0) // no entry but 0 is below 2^Smallest; a depth is at most 0
 	return nil
 }
 
@@ -248,6 +249,7 @@ func (r *run) checkMarginalLoss(table int) {
 	depth.Measure(r.Tables[table])
 	derivative.Measure(r.Derivatives[table])
 	loses := depth.Low+derivative.Low < floats.Lowest
+	// 0: what a product of the two loses is below 2^Floor in units of 2^exp.
 	r.isLossy = r.isLossy || loses && !r.isNegligible(table, float64(len(r.Tables[table])), 0, derivative.exp)
 }
 
@@ -289,8 +291,8 @@ func (r *run) productDepth(in []int, skipped, output int) (low int, loses bool) 
 	return low, loses
 }
 
-// sumDepths returns the sum of the depths of the tables in or, if skipped is not noTable, of all but in[skipped] and of the derivative by
-// the table output.
+// sumDepths returns the sum of the depths (lower bounds of the exponents of entries) of some tables. If skipped is noTable, they are the
+// tables in. Otherwise the derivative by the table output takes the place of in[skipped].
 func (r *run) sumDepths(in []int, skipped, output int) (low int) {
 	if skipped != noTable {
 		low = r.derivatives[output].Low
@@ -310,7 +312,8 @@ func needsRescaling(top uint64) bool {
 }
 
 // rescale divides data by the power of two of its largest entry, whose bits are top, and returns the exponent of that power. loses is true
-// if small entries may lose digits. d is the depth of data, and is updated.
+// if small entries may lose digits. d is the depth of data, and is updated: all entries but 0 are 2^d.Low or more, and Measure makes that
+// bound exact.
 func rescale(data []float64, top uint64, d *sumproduct.Depth) (exp int64, loses bool) {
 	if exp := floats.Exponent(top); d.Low-exp < floats.Lowest {
 		d.Measure(data)
@@ -337,6 +340,6 @@ func (r *run) isNegligible(k int, terms float64, above int, exp int64) bool {
 
 // exponentAbove returns an exponent e ≥ 0 such that all entries are below 2^e in size.
 func exponentAbove(data []float64) int {
-	top, _, _ := floats.Extent(data)
+	top, _, _ := floats.Extent(data) // the exponent of the largest entry
 	return max(0, top+1)
 }

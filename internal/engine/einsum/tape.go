@@ -165,7 +165,8 @@ func (t *tape) backwardFlops(s *contractionorder.Step) float64 {
 }
 
 // planBothPasses returns the cost of the forward and the backward pass. A table lives until the backward pass has gone through the step
-// that made it, a derivative from the step that consumed its table to the one that made it. Tables have 8 bytes an entry.
+// that made it. The derivative by a table lives, in the backward pass, from the step that consumed the table to the step that made it.
+// Tables have 8 bytes an entry.
 func (t *tape) planBothPasses() query.Cost {
 	// Forward: nothing is released.
 	var m contractionorder.Meter

@@ -28,7 +28,7 @@ type worker struct {
 	offset   [2][]int          // by factor and slot: where the run of the factor begins in its list
 }
 
-// reset prepares the worker for the first block of the step of k: all offsets are 0, no run is copied, and there are buffers for vectors
+// reset prepares the worker for the first block of the step of k: all offsets are 0, and no run is copied. It makes buffers for vectors
 // with an index list and, if there are more than two vectors, for products of vectors. Memory is used again.
 func (w *worker) reset(k *kernel) {
 	w.top = 0
@@ -141,8 +141,8 @@ func (w *worker) scalarProduct(k *kernel, term int) float64 {
 	return product
 }
 
-// computeBlock sets out, a block of the output, to the sum over all terms of the product of the operands, maxTerms terms at a time. Terms
-// whose scalarProduct is 0 are skipped.
+// computeBlock sets out, a block of the output, to the sum over all terms of the product of the operands. It collects up to maxTerms terms,
+// each in a slot of its own, and adds them at once. Terms whose scalarProduct is 0 are skipped.
 func (w *worker) computeBlock(k *kernel, out []float64) {
 	isSet := false
 	for next := 0; next < k.terms; {
@@ -240,14 +240,14 @@ func (w *worker) data(k *kernel, v int) []float64 {
 }
 
 // locate returns where the run of vector v for a term begins in the list that data returns. If the vector has an index list, it copies the
-// run into the part of the buffer for this slot, unless the run is there or in slot 0 already.
+// run into this slot's part of the vector's buffer. It copies nothing if the run is there, or in the part of slot 0, already.
 func (w *worker) locate(k *kernel, slot, v, term int) int {
 	o := k.vectors[v]
 	begin := w.vectors[v] + o.sum[term]
 	if len(o.index) == 0 {
 		return begin
 	}
-	copied := &w.copied[v]
+	copied := &w.copied[v] // by slot: where the run begins that was copied last
 	if copied[0] == begin {
 		return 0
 	}

@@ -116,9 +116,10 @@ func onesOfVariables(n Numbers) (list []lower.Weights, ok bool) {
 	return list, true
 }
 
-// addTables adds the tables of the leaves to a template, each divided by a power of two that goes into the scale, and sets where the
-// derivatives of each begin. A table of ones over one index is the weights of a variable: it is left out if a table with wanted derivatives
-// has the index.
+// addTables adds the tables of the leaves to a template, each divided by a power of two, by which the scale is multiplied. It sets, by
+// leaf, where its derivatives begin (t.first) and the exponent of leaf entry / entry of the expression (t.exps). A table of ones over one
+// index only holds a place for the weights of a variable. If a table with wanted derivatives has the index, that table takes the weights,
+// and the one of ones is left out. Otherwise it stays: perhaps no other table has the index.
 func (t *CaseTree) addTables(n Numbers, template *lower.Template) {
 	e := n.Expression
 	isInWanted := make([]bool, len(e.Dims)) // by index: a table with wanted derivatives has it
@@ -132,7 +133,7 @@ func (t *CaseTree) addTables(n Numbers, template *lower.Template) {
 		if isWeights && isInWanted[table.Scope[0]] {
 			continue
 		}
-		first := -1
+		first := -1 // no derivatives are wanted
 		if n.IsWanted[k] {
 			first = t.count
 			t.count += len(table.Data)
@@ -150,13 +151,14 @@ func isOnes(data []float64) bool {
 	return !slices.ContainsFunc(data, func(x float64) bool { return x != 1 })
 }
 
-// addMerges adds the merges of a contraction tree with the best root (reroot), and returns the scopes of all tables.
+// addMerges adds the merges of a contraction tree with the best root (reroot), and returns the scopes of all tables. It appends the leaf
+// of the single entry 1 that the merges use: merged with a table alone, it sums out the indices that only this table has.
 func (t *CaseTree) addMerges(tree contractionorder.Tree) (scopes [][]int) {
 	h := t.shape()
 	_, flops := planMerges(h, tree) // by table; they decide the root
 	p, _ := planMerges(h, reroot(tree, flops, t.leaves))
-	t.leaves = append(t.leaves, leaf{data: []float64{1}}) // the table of the single entry 1 that planMerges adds
-	t.first, t.exps = append(t.first, -1), append(t.exps, 0)
+	t.leaves = append(t.leaves, leaf{data: []float64{1}})
+	t.first, t.exps = append(t.first, -1), append(t.exps, 0) // no derivatives by it are wanted; it is not scaled
 	t.merges = p.merges
 	return p.scopes
 }
@@ -168,13 +170,14 @@ const (
 	maxShares    = 16
 )
 
-// Sum sums up cases, with their gradients or without. The same cases in the same sequence give the same bits, for any number of threads.
+// Sum sums up cases, with their gradients or without. It divides them into shares of about shareCases in a row, sums each share, and adds
+// these sums in their sequence. So the same cases in the same sequence give the same bits, for any number of threads.
 // The error is the context's. Time: Price of a query with marginals for each case, or less.
 func (t *CaseTree) Sum(ctx context.Context, cases []Case, hasGradients bool, o Options) (CaseSum, error) {
 	shares := max(1, min((len(cases)+shareCases-1)/shareCases, shareNumbers/max(1, t.count), maxShares))
 	threads := sumproduct.Threads(o.Threads)
 	if o.Memory > 0 {
-		threads = max(1, min(threads, int(o.Memory/(2*Lanes*t.bytes()))))
+		threads = max(1, min(threads, int(o.Memory/(2*Lanes*t.bytes())))) // each has tables and derivatives in all lanes
 	}
 	sums := make([]CaseSum, shares)
 	err := sumproduct.RunChunks(ctx, threads, shares, func(_, k int) error {
@@ -204,7 +207,7 @@ func (t *CaseTree) addCases(ctx context.Context, cases []Case, first int, hasGra
 	if hasGradients {
 		sum.Gradient, a.gradient = make([]float64, t.count), make([]float64, t.count)
 	}
-	for k := range a.nets {
+	for k := range a.nets { // by lane: the network, to which each case adds its observations
 		a.nets[k] = btn.NewObserved(t.net)
 	}
 	for start := 0; start < len(cases); start += Lanes {
@@ -232,7 +235,7 @@ func (a *adder) addBatch(first int, batch []Case) error {
 	if err != nil {
 		return err
 	}
-	if !isPrecise && len(batch) > 1 {
+	if !isPrecise && len(batch) > 1 { // it is not known which case loses digits
 		for k := range batch {
 			if err := a.addBatch(first+k, batch[k:k+1]); err != nil {
 				return err
@@ -252,7 +255,7 @@ func (a *adder) addBatch(first int, batch []Case) error {
 		}
 		a.sum.Ln += batch[lane].Weight * answer.Z.LogAbs()
 	}
-	if isPrecise {
+	if isPrecise { // else the only case of the batch is lossy, and its gradient is left out
 		for k, x := range a.gradient {
 			a.sum.Gradient[k] += x
 		}
@@ -267,7 +270,7 @@ func (a *adder) computeBatch(batch []Case) (answers []Answer, isPrecise bool, er
 	for lane, c := range batch {
 		queries[lane].Net = a.nets[lane].Observe(c.Values)
 	}
-	a.setQueries(queries)
+	a.setQueries(queries) // not read: whether all lanes are faster; several cases always use all
 	answers = make([]Answer, len(batch))
 	hasGradients := a.gradient != nil
 	a.forward(answers, hasGradients)
@@ -292,7 +295,7 @@ func (a *adder) computeBatch(batch []Case) (answers []Answer, isPrecise bool, er
 
 // sumGradients sets a.gradient to the weighted sum of the gradients of ln Z in all lanes. It goes through the merges from the root, where
 // ∂Z/∂root = 1, to the leaves, and releases all tables. isFinite is false if a factor weight/Z is beyond float64, or if the context has
-// ended.
+// ended. A lane is one of the cases that are computed side by side.
 func (a *adder) sumGradients(answers []Answer) (isFinite bool) {
 	clear(a.gradient)
 	r := a.run
@@ -347,8 +350,8 @@ func (a *adder) differentiate(
 	return isFinite
 }
 
-// laneFactors returns weight/Z by lane, with the exponent of the derivative by a leaf, and 0 for lanes that do not count. isFinite
-// is false if a factor is beyond float64, or so small that digits are lost.
+// laneFactors returns weight/Z by lane, with the exponent of the derivative by a leaf, and 0 for lanes that do not count. isFinite is false
+// if a factor is beyond float64, or so small that digits are lost. A lane is one of the cases that are computed side by side.
 func (a *adder) laneFactors(leaf int, z *[Lanes]scaled.Number) (factor [Lanes]float64, isFinite bool) {
 	isFinite = true
 	for lane := range a.queries {
@@ -356,8 +359,8 @@ func (a *adder) laneFactors(leaf int, z *[Lanes]scaled.Number) (factor [Lanes]fl
 			continue
 		}
 		x := scaled.Make(a.weight[lane], a.run.derivatives[leaf].exp[lane]+a.tree.exps[leaf]).Div(z[lane])
-		factor[lane] = math.Ldexp(x.Mant, int(max(-2000, min(2000, x.Exp)))) // beyond ±2000 the result is 0 or infinite anyway
-		isNormal := math.Abs(factor[lane]) >= math.SmallestNonzeroFloat64*(1<<53)
+		factor[lane] = math.Ldexp(x.Mant, int(max(-2000, min(2000, x.Exp))))      // beyond ±2000 the result is 0 or infinite anyway
+		isNormal := math.Abs(factor[lane]) >= math.SmallestNonzeroFloat64*(1<<53) // 2^-1021: it has all 53 bits
 		isFinite = isFinite && isNormal && !math.IsInf(factor[lane], 0)
 	}
 	return factor, isFinite
@@ -365,11 +368,11 @@ func (a *adder) laneFactors(leaf int, z *[Lanes]scaled.Number) (factor [Lanes]fl
 
 // addToGradient adds the derivatives by the entries of a leaf to a.gradient: the sum over the lanes of weight · ∂Z/∂entry / Z. z has Z by
 // lane. Derivatives by entries that the observations exclude are 0, since the derivative is multiplied by the weights first. isFinite is
-// false if a factor weight/Z is beyond float64.
+// false if a factor weight/Z is beyond float64. A lane is one of the cases that are computed side by side.
 func (a *adder) addToGradient(leaf int, z *[Lanes]scaled.Number) (isFinite bool) {
 	derivative := &a.run.derivatives[leaf]
 	for _, v := range a.leaves[leaf].weighted {
-		if a.changed[leaf] != 0 {
+		if a.changed[leaf] != 0 { // else no case observes a variable of the leaf, and all weights are 1
 			a.multiplyWeights(derivative, &a.weights[v])
 		}
 	}

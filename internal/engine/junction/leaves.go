@@ -42,7 +42,7 @@ func (t *Tree) addLeaves(template *lower.Template) (ok bool) {
 	for _, table := range template.Tables {
 		data := table.Data
 		top, low, hasNegative := floats.Extent(data) // exponents of the largest entry and of the smallest but 0
-		isFinite := top < 1024
+		isFinite := top < 1024                       // Extent returns 1024 if an entry is infinite or NaN
 		if hasNegative || !isFinite || top-low > spanLimit {
 			return false
 		}

@@ -50,8 +50,8 @@ func (p *planner) hasPrivateIndex(table int) bool {
 // a multiplication and an addition for each combination of values of the indices of both.
 func (p *planner) merge(left, right int) int {
 	union := slices.Concat(p.scopes[left], p.scopes[right])
-	for _, i := range union { // uses: by index, the tables that are not merged yet
-		p.uses[i]--
+	for _, i := range union { // uses: by index, the number of tables that are not merged yet; add counts the result again
+		p.uses[i]-- // twice for an index that both tables have: it is twice in union so far
 	}
 	slices.Sort(union)
 	union = slices.Compact(union)

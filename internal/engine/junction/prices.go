@@ -27,7 +27,7 @@ func NewPrices(net *btn.Network, tree contractionorder.Tree) (prices *Prices, ok
 	tables := len(scopes)
 	p := &Prices{parent: make([]int, tables), flops: make([]float64, tables)}
 	for _, w := range t.weights {
-		p.leaf = append(p.leaf, w.leaf)
+		p.leaf = append(p.leaf, w.leaf) // −1 if the variable has one value
 	}
 	for table := range p.parent {
 		p.parent[table] = -1

@@ -35,7 +35,9 @@ type product struct {
 // block is the position in each of the three tables at which a product of matrices begins, in tables of one lane.
 type block struct{ out, a, b int }
 
-// listPositions finds the rows, columns, sums and blocks of the product, and lists where each is in the three tables.
+// listPositions finds the rows, columns, sums and blocks of the product, and lists where each is in the three tables. A block is a product
+// of matrices, one for each combination of values of the indices that all tables have. If there are more rows than columns, a and b change
+// places (isSwapped), so that there are no fewer columns, over which the fast loops run, than rows.
 func (p *product) listPositions() {
 	dims, out, a, b := p.dims, p.out, p.a, p.b
 	common, rows, columns, sums := p.sortIndices()
@@ -129,7 +131,8 @@ func (p *product) listWidePositions() {
 }
 
 // widePlaces returns positions in a table of all lanes from those in a table of one lane: for each listed entry, those of the entry and of
-// the run-1 entries after it. Example: with 8 lanes and run 2, the entry 5 becomes 40 and 48.
+// the run-1 entries after it. Example: with 8 lanes and run 2, the entry 5 becomes 40 and 48. A lane is one of the queries that are
+// computed side by side.
 func widePlaces(entries []int, run int) []int {
 	list := make([]int, 0, len(entries)*run)
 	for _, entry := range entries {
@@ -147,10 +150,11 @@ func (p *product) size() int {
 	return blocks * rows * columns
 }
 
-// multiplyWide computes the product in all lanes: out, a and b have Lanes numbers for each entry.
+// multiplyWide computes the product in all lanes: out, a and b have Lanes numbers for each entry. A lane is one of the queries that are
+// computed side by side.
 func (p *product) multiplyWide(out, a, b []float64) {
 	p.widePositionsOnce.Do(p.listWidePositions)
-	if p.isSwapped {
+	if p.isSwapped { // the listed positions are for a and b exchanged
 		a, b = b, a
 	}
 	for _, start := range p.blocks {
@@ -164,7 +168,7 @@ const minPacked = 4
 // multiply computes the product in one lane, to the same bits as multiplyWide in each lane. It picks the fastest loop: over neighbouring
 // blocks, over runs of neighbouring columns, over rows and columns that are copied side by side (packed), or entry by entry.
 func (p *product) multiply(m *kernel.Product, out, a, b []float64) {
-	if p.isSwapped {
+	if p.isSwapped { // the listed positions are for a and b exchanged
 		a, b = b, a
 	}
 	isPacked := min(len(p.single.ARows), len(p.single.BColumns)) >= minPacked
@@ -184,7 +188,8 @@ func (p *product) multiply(m *kernel.Product, out, a, b []float64) {
 }
 
 // multiplyEntries computes the product of matrices of one block, in one lane: each entry of out is the sum over k of the entries of a at
-// ARows[r]+ASum[k] and of b at BColumns[c]+BSum[k]. It computes four columns at a time, and those left over one by one.
+// ARows[r]+ASum[k] and of b at BColumns[c]+BSum[k]. It computes four columns at a time, and those left over one by one. A lane is one of
+// the queries that are computed side by side.
 func (p *product) multiplyEntries(out, a, b []float64) {
 	s := &p.single
 	for r, row := range s.ARows {

@@ -90,8 +90,10 @@ func (u *unrooted) cheapestEdge(start [2]int) [2]int {
 	return edge
 }
 
-// addBranches returns the branch of a table, seen from its neighbour parent. It stores this branch, and those of all tables behind the
-// table, in branches under the keys {table, parent}.
+// addBranches returns the branch of a table, seen from its neighbour parent: the table and all tables behind it. A branch has the number of
+// variables whose weights are in its leaves. Its cost is Σ over its merges of flops · variables below the merge, since evidence on each of
+// these variables repeats the merge. It stores this branch, and those of all tables behind the table, in branches under the keys {table,
+// parent}.
 func (u *unrooted) addBranches(table, parent int, branches map[[2]int]branch) branch {
 	b := branch{variables: u.variables[table]}
 	for _, child := range u.neighbours[table] {
@@ -101,7 +103,7 @@ func (u *unrooted) addBranches(table, parent int, branches map[[2]int]branch) br
 			b.cost += below.cost
 		}
 	}
-	if table >= u.leaves {
+	if table >= u.leaves { // the output of a merge
 		b.cost += u.flops[table] * b.variables
 	}
 	branches[[2]int{table, parent}] = b

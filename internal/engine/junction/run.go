@@ -178,6 +178,7 @@ func (r *run) answer() []Answer {
 	for lane := range answers {
 		answers[lane].OK = !r.lossy.has(lane) && answers[lane].Z.IsFinite()
 	}
+	// The pass back may lose digits as well, and there are no marginals of a Z of 0.
 	if hasMarginals {
 		r.backward(answers)
 		r.setSingleValues(answers)
@@ -221,7 +222,8 @@ const longMerge = 1 << 16
 func (r *run) isCancelled(m *merge) bool { return m.flops > longMerge && r.ctx.Err() != nil }
 
 // forward computes the tables that evidence changes, from the leaves to the root, and sets Z and the flops of each lane's answer. Tables
-// that no evidence changes are those of base. keepTables keeps the memory of all tables, for the derivatives.
+// that no evidence changes are those of base. keepTables keeps the memory of all tables, for the derivatives. A lane is one of the queries
+// that are computed side by side.
 func (r *run) forward(answers []Answer, keepTables bool) {
 	for k := range r.leaves {
 		if r.tables[k] = r.base[k]; r.changed[k] != 0 {
@@ -288,7 +290,7 @@ func (r *run) findChanges() {
 }
 
 // multiply sets out to the product p of the tables a and b, in all lanes if the run has more than one. It adds to r.lossy the lanes in
-// which digits may be lost.
+// which digits may be lost. A lane is one of the queries that are computed side by side.
 func (r *run) multiply(out, a, b *table, p *product) {
 	p.positionsOnce.Do(p.listPositions)
 	out.isWide = r.isWide
@@ -304,7 +306,7 @@ func (r *run) multiply(out, a, b *table, p *product) {
 }
 
 // wideData returns the entries of a table in all lanes. If the table has one lane, they are a copy, which is valid until the next call for
-// the same operand (0 or 1) of a product.
+// the same operand (0 or 1) of a product. A lane is one of the queries that are computed side by side.
 func (r *run) wideData(t *table, operand int) []float64 {
 	if t.isWide {
 		return t.data
@@ -322,7 +324,7 @@ func (r *run) computeLeaf(k int) {
 	l := &r.leaves[k]
 	t := table{data: l.data}
 	for lane := range Lanes {
-		t.low[lane] = l.low
+		t.low[lane] = l.low // the exponent of the smallest entry but 0; multiplyWeights adds those of the weights
 	}
 	memory := r.pool.get(len(l.data) * r.laneCount())
 	if r.isWide {
@@ -385,7 +387,7 @@ func (r *run) multiplyWeights(t *table, w *weights) {
 // ok is false if a weight is not finite or below 0, or if their exponents differ by more than spanLimit.
 func normaliseWeights(weights []float64) (low int, exp int64, ok bool) {
 	top, low, hasNegative := floats.Extent(weights)
-	isFinite := top < 1024
+	isFinite := top < 1024 // Extent returns 1024 if an entry is infinite or NaN
 	if hasNegative || top-low > spanLimit || !isFinite {
 		return 0, 0, false
 	}
@@ -403,7 +405,7 @@ func (r *run) backward(answers []Answer) {
 	r.derivatives[root] = table{data: append(r.pool.get(1)[:0], 1)}
 	for k := len(r.merges) - 1; k >= 0; k-- {
 		m, p, out := &r.merges[k], &r.products[k], r.outputOf(k)
-		if r.isCancelled(m) {
+		if r.isCancelled(m) { // the answers mean nothing now
 			return
 		}
 		if r.isNeeded[out] {
@@ -480,7 +482,7 @@ func (t *Tree) targetsOrAll(targets []int) func(yield func(int) bool) {
 }
 
 // readMarginals fills the marginals of a lane for all variables whose weights a leaf has, asked for or not. The marginal of a value is the
-// sum of entry · ∂Z/∂entry over the leaf's entries of that value.
+// sum of entry · ∂Z/∂entry over the leaf's entries of that value. A lane is one of the queries that are computed side by side.
 func (r *run) readMarginals(lane, leaf int) {
 	t, derivative := &r.tables[leaf], &r.derivatives[leaf]
 	entries := len(r.leaves[leaf].data)
@@ -514,7 +516,7 @@ func (t *Tree) computeBase(net *btn.Network) (ok bool) {
 	}
 	t.base = r.tables
 	for k := range t.base {
-		t.base[k].copyFirstLane()
+		t.base[k].copyFirstLane() // without evidence all lanes are alike
 	}
 	return !r.lossy.has(0)
 }

@@ -31,7 +31,8 @@ type lanes uint8
 // has reports whether a lane is in the set.
 func (l lanes) has(lane int) bool { return l>>lane&1 != 0 }
 
-// keepInRange moves powers of two from the entries to the exponents, in the lanes whose entries may be above 2^margin or below 2^−margin.
+// keepInRange moves powers of two from the entries to the exponents, in the lanes whose entries may be above 2^margin or below 2^−margin. A
+// lane is one of the queries that are computed side by side.
 func (t *table) keepInRange() {
 	for lane := range Lanes {
 		if t.top[lane] > margin || t.low[lane] < -margin {
@@ -43,10 +44,11 @@ func (t *table) keepInRange() {
 }
 
 // measure sets the bounds top and low of every lane to the exponents of its largest entry and of its smallest entry that is not 0. If all
-// are 0, both bounds are 0. No entry is below 0, so that entries have the order of their bits.
+// are 0, both bounds are 0. No entry is below 0, so that entries have the order of their bits. A lane is one of the queries that are
+// computed side by side.
 func (t *table) measure() {
 	if !t.isWide {
-		top, low, _ := floats.Extent(t.data)
+		top, low, _ := floats.Extent(t.data) // not read: whether an entry is below 0; none is
 		for lane := range Lanes {
 			t.top[lane], t.low[lane] = top, low
 		}
@@ -73,7 +75,7 @@ func (t *table) measure() {
 }
 
 // rescale divides each lane with an entry above 2^margin or below 2^−margin by the power of two of its largest entry, which is added to the
-// lane's exponent. The bounds must be exact (measure).
+// lane's exponent. The bounds must be exact (measure). A lane is one of the queries that are computed side by side.
 func (t *table) rescale() {
 	var factors [Lanes]float64
 	isNeeded := false
@@ -119,8 +121,9 @@ func (t *table) setProductBounds(a, b *table, terms int) (lossy lanes) {
 	return lossy
 }
 
-// addBounds sets the exponents and bounds of t, a product of a and b whose entries are sums of so many terms, to the sums of those of a and
-// b. top grows by the carry of a product and by log2 of the terms. It returns the lanes in which digits of a term may be lost.
+// addBounds sets the exponents and bounds of t, a product of a and b whose entries are sums of the given number of terms. Exponents and
+// bounds of a and b add up; top also grows by one for the carry of a product, and by log2 of the number of terms. It returns the lanes in
+// which digits of a term may be lost. A lane is one of the queries that are computed side by side.
 func (t *table) addBounds(a, b *table, terms int) (lossy lanes) {
 	growth := int(math.Ceil(math.Log2(float64(terms)))) + 1
 	for lane := range Lanes {
@@ -134,7 +137,8 @@ func (t *table) addBounds(a, b *table, terms int) (lossy lanes) {
 	return lossy
 }
 
-// widen returns a copy of a table of one lane that has its entries in all lanes. The copy uses memory, which has room for it.
+// widen returns a copy of a table of one lane that has its entries in all lanes. The copy uses memory, which has room for it. A lane is one
+// of the queries that are computed side by side.
 func (t *table) widen(memory []float64) table {
 	wide := *t
 	wide.data, wide.isWide = memory[:len(t.data)*Lanes], true

@@ -85,9 +85,9 @@ func layOutTree(net *btn.Network, tree contractionorder.Tree) (t *Tree, scopes [
 		return nil, nil, false
 	}
 	h := t.shape()
-	_, flops := planMerges(h, tree) // by table; they decide the root
+	_, flops := planMerges(h, tree) // flops: of the merge that makes each table; they decide the root
 	p, _ := planMerges(h, reroot(tree, flops, t.leaves))
-	t.leaves = append(t.leaves, leaf{data: []float64{1}}) // the table of the single entry 1 that planMerges adds
+	t.leaves = append(t.leaves, leaf{data: []float64{1}}) // the table of the entry 1, merges with which sum an index out (planMerges)
 	t.merges = p.merges
 	return t, p.scopes, true
 }
@@ -121,7 +121,8 @@ func (t *Tree) shape() contractionorder.Hypergraph {
 // Price returns the cost of a query along a contraction tree over Shape, without marginals and with all marginals: the flops of a run that
 // computes every table, and the bytes of a tree and a run. Another root of the tree changes only the cost of the last merge.
 func Price(h contractionorder.Hypergraph, tree contractionorder.Tree) (withoutMarginals, withMarginals query.Cost) {
-	p, _ := planMerges(h, tree)
+	p, _ := planMerges(h, tree) // not read: the flops of each merge; p has their sum
+	// Bytes: the tables of a tree and of a run, at 8 bytes an entry.
 	cost := query.Cost{Flops: p.flops, Log2Table: p.log2Largest, Width: p.width, Slices: 1, Bytes: 2 * 8 * p.entries}
 	return cost, WithMarginals(cost)
 }

@@ -64,10 +64,10 @@ func (t *Trees) Compiled(net *btn.Network, tree contractionorder.Tree) (*Tree, b
 
 // hashMerges returns the 64-bit FNV-1a hash over the table numbers in the merges of a tree.
 func hashMerges(tree contractionorder.Tree) uint64 {
-	h := uint64(14695981039346656037)
+	h := uint64(14695981039346656037) // FNV's offset basis
 	for _, m := range tree.Merges {
 		for _, table := range m {
-			h = (h ^ uint64(table)) * 1099511628211
+			h = (h ^ uint64(table)) * 1099511628211 // FNV's prime
 		}
 	}
 	return h

@@ -84,8 +84,9 @@ func BoundLeastSum(ctx context.Context, functions []Costs, p *Plan) (*LowerBound
 			return nil, err
 		}
 		s.sendMessages(k, products)
-		if -s.lowest > Forbidden/4 { // chosen: far from the sums up to Forbidden/2, which are exact
-			return nil, nil
+		// s.lowest is below all partial sums. Forbidden/4 is chosen: far from the sums up to Forbidden/2, which are exact.
+		if -s.lowest > Forbidden/4 {
+			return nil, nil // costs are too large
 		}
 	}
 	return s.bound, nil
@@ -108,7 +109,8 @@ func (s *leastSum) noteLeast(costs []int64) {
 // addToBound adds the cost of a table without indices to the bound.
 func (s *leastSum) addToBound(cost int64) { s.bound.Bound = min(s.bound.Bound+cost, Forbidden) }
 
-// addUp returns, for each mini-bucket at position k of the order, the sum of its tables.
+// addUp returns, for each mini-bucket at position k of the order, the sum of its tables: its product, since costs add up where weights are
+// multiplied.
 func (s *leastSum) addUp(ctx context.Context, k int) ([][]int64, error) {
 	minis, dims := s.plan.buckets[k], s.plan.dims
 	products := make([][]int64, len(minis))
@@ -124,7 +126,8 @@ func (s *leastSum) addUp(ctx context.Context, k int) ([][]int64, error) {
 	return products, nil
 }
 
-// tighten moves costs between the products at position k, which tightens the bound and leaves the sum of the products as it is.
+// tighten moves costs between the products at position k, which tightens the bound. A product is the sum of the costs of a mini-bucket; the
+// sum of all products stays as it is.
 func (s *leastSum) tighten(ctx context.Context, k int, products [][]int64) error {
 	for range sweeps(s.plan.moves[k]) { // twice, or once for a single move
 		for _, m := range s.plan.moves[k] {
@@ -139,8 +142,9 @@ func (s *leastSum) tighten(ctx context.Context, k int, products [][]int64) error
 	return nil
 }
 
-// sendMessages minimises the products at position k over the index there, which is the last and fastest one of each product. The results
-// are messages, new tables for later positions. A message without indices goes into the bound.
+// sendMessages minimises the products at position k over the index there, which is the last and fastest one of each product. A product is
+// the sum of the costs of a mini-bucket. The results are messages, new tables for later positions. A message without indices goes into
+// the bound.
 func (s *leastSum) sendMessages(k int, products [][]int64) {
 	d := s.plan.dims[s.plan.Order[k]]
 	for r, product := range products {
@@ -175,7 +179,8 @@ func addCosts(product []int64, scope, subscope, dims []int, costs []int64) {
 
 // equalise moves costs between the products of the mini-buckets m.between. Afterwards all have the same least cost for each combination of
 // values of the indices m.shared, up to a remainder that the first one gets. It returns the costs that it has added to each product; they
-// add up to 0. A combination that one product forbids becomes forbidden in all.
+// add up to 0. A combination that one product forbids becomes forbidden in all. A product is the sum of the costs of a mini-bucket, which
+// is some of the tables of an index.
 func equalise(m move, minis []mini, products [][]int64, dims []int) (moved [][]int64) {
 	moved = make([][]int64, len(m.between)) // the least costs, which replaceByMoves replaces
 	for j, r := range m.between {
@@ -188,7 +193,7 @@ func equalise(m move, minis []mini, products [][]int64, dims []int) (moved [][]i
 	return moved
 }
 
-// leastCosts returns the least cost of a product over scope for each combination of values of the indices in subscope.
+// leastCosts returns, for each combination of values of the indices in subscope, the least entry of a product, a table of costs over scope.
 func leastCosts(product []int64, scope, subscope, dims []int) []int64 {
 	least := slices.Repeat([]int64{Forbidden}, sumproduct.Size(dims, subscope))
 	walkBlocks(scope, subscope, dims, func(first, base int, offsets []int) {

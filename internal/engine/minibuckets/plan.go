@@ -63,9 +63,9 @@ type move struct {
 // maxMoves is the largest number of earlier mini-buckets with which a mini-bucket exchanges functions pairwise. Chosen.
 const maxMoves = 16
 
-// listMoves returns the moves between the mini-buckets of an index: one between every two mini-buckets that share more indices than all
-// have in common (at most maxMoves for each with earlier ones), and as the last one a move between all. lastMini is scratch space by index,
-// −1 before and after.
+// listMoves returns the moves between the mini-buckets of an index. There is a move between every two mini-buckets that share more indices
+// than all have in common, but at most maxMoves between a mini-bucket and earlier ones. The last move is between all. lastMini is scratch
+// space by index, −1 before and after. A mini-bucket is some of the tables of an index, which are multiplied.
 func listMoves(minis []mini, lastMini []int) (moves []move) {
 	common := minis[0].scope
 	for _, m := range minis[1:] {
@@ -172,6 +172,7 @@ func completeOrder(h contractionorder.Hypergraph, order []int) (complete, positi
 		}
 	}
 	complete = slices.Clone(order)
+	// The indices that it lacks are in no table or have one value: any place will do.
 	for i := range position {
 		if position[i] < 0 {
 			position[i] = len(complete)
@@ -212,7 +213,9 @@ func (b *planning) addTable(scope []int) {
 }
 
 // divide divides the tables of a bucket, which it sorts by size, into mini-buckets whose products have at most limit entries, or as many as
-// their largest table. It also returns the number of entries of each product. The scopes are not in order yet.
+// their largest table. It also returns the number of entries of each product. The scopes are not in order yet. A table's bits have bit i
+// mod 64 set for each of its indices i: a table with a bit that a mini-bucket lacks has an index that the mini-bucket lacks. A mini-bucket
+// is some of the tables of an index, which are multiplied.
 func (b *planning) divide(bucket []int, limit float64) (minis []mini, sizes []float64) {
 	slices.SortStableFunc(bucket, func(s, t int) int { return cmp.Compare(b.tables[t].entries, b.tables[s].entries) })
 	var bits []uint64 // by mini-bucket: the union of its tables' bits
@@ -258,7 +261,7 @@ func bit(i int, dims []int) uint64 {
 }
 
 // DrawWork estimates the time, in flops, of drawing the indices at positions of the order from first on: for each value of an index,
-// drawWork for each table, message and shift of its mini-buckets.
+// drawWork for each table, message and shift of its mini-buckets. A mini-bucket is some of the tables of an index, which are multiplied.
 func (p *Plan) DrawWork(first int) (flops float64) {
 	for k, minis := range p.buckets[first:] {
 		d := float64(p.dims[p.Order[first+k]])

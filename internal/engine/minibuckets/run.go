@@ -46,7 +46,7 @@ const slack = 1e-13
 
 // Run bounds an expression whose shape the plan is for. If below is 0 it returns a bound from above. Else it returns one from below, by the
 // weights −below for all mini-buckets of an index but the first. Errors: fault.Unsupported for an entry below 0; the context's, which is
-// looked at once per mini-bucket. Cost: Plan.Flops and Plan.Bytes.
+// looked at once per mini-bucket. Cost: Plan.Flops and Plan.Bytes. A mini-bucket is some of the tables of an index, which are multiplied.
 func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) (*Bound, error) {
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "minibuckets: an entry is below 0")
@@ -63,6 +63,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 		}
 	}
 
+	// Move the bound outwards by what rounding may have changed.
 	allowance := slack * (b.magnitude + math.Abs(b.Ln) + float64(len(b.tables)))
 	if below > 0 {
 		allowance = -allowance
@@ -73,7 +74,8 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 	return b, nil
 }
 
-// loadTables appends the logarithms of an expression's tables to b.tables, and adds those of tables without indices to b.Ln.
+// loadTables appends the logarithms of an expression's tables to b.tables, and adds those of tables without indices to b.Ln. It adds the
+// size of the largest logarithm of each table to b.magnitude, by which rounding is bounded.
 func (b *Bound) loadTables(e *sumproduct.Expression) {
 	for _, t := range e.Tables {
 		logs := table{scope: t.Scope, ln: make([]float64, len(t.Data))}
@@ -95,10 +97,12 @@ func (b *Bound) loadTables(e *sumproduct.Expression) {
 }
 
 // eliminate sums the index at position k of the order out of the products of its mini-buckets, each with its weight in Hölder's inequality,
-// and appends the messages that come out to b.tables. Messages without indices are added to b.Ln. below is that of Run.
+// and appends the messages that come out to b.tables. Messages without indices are added to b.Ln. below is 0 for a bound from above. For a
+// bound from below, all mini-buckets but the first have the weight −below. A mini-bucket is some of the tables of an index, which are
+// multiplied.
 func (b *Bound) eliminate(ctx context.Context, k int, below float64) error {
 	p, i := b.plan, b.plan.Order[k]
-	minis, totalWeight := p.buckets[k], 1.0
+	minis, totalWeight := p.buckets[k], 1.0 // 1: a sum; near 0: (Σ f^{1/w})^w is near the maximum
 	if p.Maximal != nil && p.Maximal[i] {
 		totalWeight = maximumWeight
 	}
@@ -136,7 +140,8 @@ func (b *Bound) eliminate(ctx context.Context, k int, below float64) error {
 }
 
 // hoelderWeight returns the weight of mini-bucket r of n. For a bound from above (below = 0) all have equal weights, which add up to total.
-// For one from below, the first has the weight 1 + (n−1)·below and all others −below, which add up to 1.
+// For one from below, the first has the weight 1 + (n−1)·below and all others −below, which add up to 1. A mini-bucket is some of the
+// tables of an index, which are multiplied.
 func hoelderWeight(r, n int, total, below float64) float64 {
 	switch {
 	case below > 0 && r == 0:
@@ -149,7 +154,7 @@ func hoelderWeight(r, n int, total, below float64) float64 {
 
 // matchMoments moves factors between the products at position k of the order (match), which tightens a bound from above.
 func (b *Bound) matchMoments(ctx context.Context, k int, products [][]float64) error {
-	for range sweeps(b.plan.moves[k]) {
+	for range sweeps(b.plan.moves[k]) { // twice, or once for a single move
 		for _, m := range b.plan.moves[k] {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -247,7 +252,8 @@ func (b *Bound) match(k int, m move, products [][]float64) {
 	}
 }
 
-// addShift adds t to the mini-bucket's shift over the same indices or, if there is none, to the list of shifts.
+// addShift adds t to the mini-bucket's shift over the same indices or, if there is none, to the list of shifts. A shift is a function that
+// moves a factor from one mini-bucket, some of the tables of an index, to another.
 func (m *weightedMini) addShift(t table) {
 	for _, shift := range m.shifts {
 		if slices.Equal(shift.scope, t.scope) {
@@ -261,7 +267,8 @@ func (m *weightedMini) addShift(t table) {
 }
 
 // weightedMarginals returns ln Σ f^{1/w} as a table over the shared indices, where the sum is over the other indices of mini-bucket r at
-// position k. product has the logarithms of its product f, and w is its weight.
+// position k. product has the logarithms of its product f, and w is its weight. A mini-bucket is some of the tables of an index, which are
+// multiplied.
 func (b *Bound) weightedMarginals(k, r int, shared []int, product []float64) []float64 {
 	scope, dims := b.plan.buckets[k][r].scope, b.plan.dims
 	n, w := sumproduct.Size(dims, shared), b.minis[k][r].weight
@@ -294,7 +301,7 @@ func (b *Bound) weightedMarginals(k, r int, shared []int, product []float64) []f
 }
 
 // powerSums returns w ln Σ_a f(·, a)^{1/w}, the message of a mini-bucket with the product f and the weight w. f has logarithms, and its
-// last and fastest index a has d values.
+// last and fastest index a has d values. A mini-bucket is some of the tables of an index; f is their product.
 func powerSums(f []float64, d int, w float64) []float64 {
 	out := make([]float64, len(f)/d)
 	for k := range out {
@@ -324,9 +331,9 @@ func (b *Bound) Draw(r *rand.Rand, x []int, e *sumproduct.Expression) (ln float6
 	return b.LnProduct(x, e) - lnq
 }
 
-// DrawLast draws only the indices at positions of the order from first on, as Draw does, sets their values in x, and returns ln of their
-// density in nats. The sum of ψ over all other indices is at most that density times the bound, since ψ is at most q times the bound
-// everywhere. Cost: DrawWork.
+// DrawLast draws only the indices at positions of the order from first on, as Draw does, and sets their values in x. It returns ln q(x),
+// the logarithm of the density of these values. With all other indices summed out, ψ(x) ≤ q(x) · bound, since the same holds at every
+// state. Cost: DrawWork.
 func (b *Bound) DrawLast(r *rand.Rand, x []int, first int) (lnq float64) {
 	dims := b.plan.dims
 	p := make([]float64, 0, 8) // the memory of the distributions
@@ -365,9 +372,9 @@ func (b *Bound) LnDensityLast(x []int, first int) (ln float64) {
 	return ln
 }
 
-// Change returns by how much, in nats, the bound changes if the index at position k of the order is fixed to its value in x, given the
-// values in x of all indices at later positions: Σ over its mini-buckets of ln of their tables at x, less ln of their messages. Cost:
-// DrawWork of one position, per value.
+// Change returns by how much, in nats, the bound changes if the index at position k of the order is fixed to its value in x. All indices at
+// later positions have their values in x. The change is Σ over the mini-buckets of the index of ln of their tables at x, less ln of their
+// messages. Cost: DrawWork of one position, per value. A mini-bucket is some of the tables of an index, which are multiplied.
 func (b *Bound) Change(k int, x []int) (ln float64) {
 	for r, m := range b.minis[k] {
 		for _, t := range b.plan.buckets[k][r].tables {
@@ -391,7 +398,8 @@ func (b *Bound) LnProduct(x []int, e *sumproduct.Expression) float64 {
 // memory of p, and overwrites the value of the index in x.
 //
 // q is a mixture over the mini-buckets r, with their weights in Hölder's inequality: q(a) = Σ_r w_r (f_r(a)/λ_r)^{1/w_r}, where f_r is the
-// product of the mini-bucket's tables and shifts, and λ_r its message.
+// product of the mini-bucket's tables and shifts, and λ_r its message. A mini-bucket is some of the tables of an index, which are
+// multiplied.
 func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 	i := b.plan.Order[k]
 	dims := b.plan.dims

@@ -52,7 +52,9 @@ const (
 // newRand returns the random numbers of a search, always the same ones.
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(0x6d6f646573, 0)) }
 
-// Work is the price of a search in flops. A sweep over all indices reads, for each value of each index, an entry of each of its tables.
+// Work is the price of a search in flops: of the sweeps in all ascents and, at the modes that are always kept, of the Gibbs sweeps. A sweep
+// over all indices reads, for each value of each index, an entry of each of its tables; its other work counts as one entry for each index
+// and one for each pair of a table and an index of it.
 func Work(e *sumproduct.Expression) float64 {
 	entriesRead := 0.0 // of one sweep
 	for _, t := range e.Tables {
@@ -63,10 +65,10 @@ func Work(e *sumproduct.Expression) float64 {
 	return lookWork * (tries*usualSweeps + gibbsSweeps*alwaysKept) * (entriesRead + float64(len(e.Dims)))
 }
 
-// Find returns up to MaxModes modes of an expression with entries of at least 0, the largest mass first, from ascents that begin at random
-// states, at grown ones (Phases) and at the given starts. It leaves out maxima of weight 0, those near a mode of larger mass, those that
-// are not stable, and small ones if there are many. So the list may be empty. The same input gives the same modes. Errors: unsupported for
-// an entry below 0 and where e does not fit; the context's, checked before every ascent. Cost: Work.
+// Find returns up to MaxModes modes of an expression with entries of at least 0, the largest mass first. It finds them by ascents that
+// begin at random states, at grown ones (Phases) and at the given starts. It leaves out maxima of weight 0, those near a mode of larger
+// mass, those that are not stable, and small ones if there are many. So the list may be empty. The same input gives the same modes. Errors:
+// unsupported for an entry below 0 and where e does not fit; the context's, checked before every ascent. Cost: Work.
 func Find(ctx context.Context, e *sumproduct.Expression, starts ...[]int) ([]Mode, error) {
 	r := newRand()
 	grown, err := grownStates(ctx, e)
@@ -158,7 +160,7 @@ func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts 
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		if k < len(starts) {
+		if k < len(starts) { // first the given starts, then random states
 			copy(c.state, starts[k])
 		} else {
 			c.setRandom(r, k-len(starts))
@@ -176,9 +178,9 @@ func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts 
 	return c, maxima, nil
 }
 
-// isStable reports whether a maximum is a mode and no accident of a nearly constant product. It is if at least 1/firmPart of the indices
-// are firm, which means that their values have a conditional probability of at least firmProbability, and if most of these have the same
-// values after some sweeps of Gibbs sampling that begin at the maximum.
+// isStable reports whether a maximum is a mode and no accident of a nearly constant product. An index is firm if its value at the maximum
+// has a conditional probability of at least firmProbability. The maximum is stable if at least 1/firmPart of the indices are firm, and if
+// most firm indices have the same values after some sweeps of Gibbs sampling that begin at the maximum.
 func (c *climber) isStable(m *Mode, r *rand.Rand) bool {
 	var firm []int // indices
 	for i, p := range m.Conditionals {
@@ -333,7 +335,7 @@ func (c *climber) move(i, a int) {
 }
 
 // climb changes the state by coordinate ascent: each index in the order takes its most probable value given all others. It ends after a
-// sweep over all indices that changes nothing, or after sweeps of them.
+// pass over all indices that changes nothing, or after as many passes as the constant sweeps allows.
 func (c *climber) climb(order []int) {
 	c.locate()
 	for range sweeps {
@@ -381,8 +383,8 @@ func (c *climber) isForbidden() bool {
 	return false
 }
 
-// mode returns the state as a Mode. LnAround is ln of the weight summed over all values of a set of indices, no two of which share a table,
-// so that each sum is a factor. The set is chosen greedily: the index that gains most by being summed out comes first.
+// mode returns the state as a Mode. LnAround is ln of the weight summed over all values of the indices of a set. No two of them share a
+// table, so that the sum over each is a factor. The set is chosen greedily: the index that gains most by being summed out comes first.
 func (c *climber) mode() Mode {
 	m := Mode{State: slices.Clone(c.state), Ln: c.expression.Scale.LogAbs()}
 	magnitude := 1 + math.Abs(m.Ln) // the sum of the sizes of the logarithms, by which the rounding is bounded
@@ -395,9 +397,9 @@ func (c *climber) mode() Mode {
 	gain := make([]float64, len(c.state)) // by index: how much ln of the weight grows if it is summed out
 	for i := range c.state {
 		m.Conditionals = append(m.Conditionals, c.conditional(i))
-		gain[i] = -math.Log(m.Conditionals[i][c.state[i]])
+		gain[i] = -math.Log(m.Conditionals[i][c.state[i]]) // the conditional probability is weight / (sum of the weights over index i)
 	}
-	m.LnAround = m.Ln - slack*magnitude
+	m.LnAround = m.Ln - slack*magnitude // slack·magnitude bounds the rounding: LnAround is to be a lower bound
 	for _, i := range c.separateIndices(gain) {
 		m.LnAround += gain[i]
 	}

@@ -24,8 +24,9 @@ const (
 	relativeTolerance = 1e-10
 )
 
-// PhasesWork returns the price of Phases in flops: that of a search (Work) with the ascents from grown states, and that of growing these,
-// which reads all entries of larger tables once for each of their indices. It is 0 if no index has two values.
+// PhasesWork returns the price of Phases in flops: that of a search (Work), of the ascents from grown states, and of growing these states.
+// Growing a state reads all entries of each table of more than two indices, once for each of its indices. The price is 0 if no index has
+// two values.
 func PhasesWork(e *sumproduct.Expression) float64 {
 	hub := mostConnectedIndex(e)
 	if hub < 0 {
@@ -38,13 +39,13 @@ func PhasesWork(e *sumproduct.Expression) float64 {
 		}
 	}
 	grownStates := float64(min(e.Dims[hub], maxGrown))
-	return Work(e)*(1+grownStates/tries) + lookWork*grownStates*entriesRead
+	return Work(e)*(1+grownStates/tries) + lookWork*grownStates*entriesRead // Work is for the ascents from as many random states as tries
 }
 
-// Phases returns up to limit phases, the largest mass first, from ascents that begin at random states and at grown ones. In a grown state
-// the index with the most tables has one of its values, and one index after the other, neighbours first, takes the most probable value
-// given those before. Maxima whose surroundings are near those of a maximum of larger mass are left out. The same input gives the same
-// phases. Errors: as of Find. Cost: PhasesWork.
+// Phases returns up to limit phases, the largest mass first, from ascents that begin at random states and at grown ones. A grown state
+// begins with one of the values of the index that has the most tables. Then one index after the other, neighbours first, takes the most
+// probable value given those before. Maxima whose surroundings are near those of a maximum of larger mass are left out. The same input
+// gives the same phases. Errors: as of Find. Cost: PhasesWork.
 func Phases(ctx context.Context, e *sumproduct.Expression, limit int) ([]Phase, error) {
 	grown, err := grownStates(ctx, e)
 	if err != nil {
@@ -187,8 +188,8 @@ func (c *climber) bestValue(i int, isSet []bool) int {
 	return best
 }
 
-// largestEntries returns, for each value of index i, the logarithm of the largest entry of table t with this value, and with the values of
-// the state for those of its other indices that are set.
+// largestEntries returns, for each value of index i, the logarithm of the largest entry of table t with this value. The table's other
+// indices have the values of the state if isSet is true for them; the maximum is over the values of the rest.
 func (c *climber) largestEntries(t, i int, isSet []bool) []float64 {
 	scope := c.expression.Tables[t].Scope
 	largest := slices.Repeat([]float64{math.Inf(-1)}, c.expression.Dims[i])
@@ -212,12 +213,13 @@ func (c *climber) largestEntries(t, i int, isSet []bool) []float64 {
 }
 
 // otherIndex returns the other index of a table over two indices, one of which is i, and its stride. p is the place of i in the table. It
-// returns −1 if the table is over more or fewer indices.
+// returns −1 if the table is over more or fewer indices. If the other index has one value, it may return i itself: bestValue does not use
+// that, since i is not set yet.
 func otherIndex(e *sumproduct.Expression, p place, i int) (other, stride int) {
 	switch scope := e.Tables[p.table].Scope; {
 	case len(scope) != 2:
 		return -1, 0
-	case p.stride == 1:
+	case p.stride == 1: // i is the last index of the table
 		return scope[0], e.Dims[i]
 	default:
 		return scope[1], 1

@@ -13,9 +13,9 @@ const (
 	randomShare    = 0.1 // share of moves to any value
 )
 
-// repair changes the state until no table has an entry of 0 there: until none forbids it. Each move takes a random table that does, and
-// makes the best change of one of its indices (bestRepair) or, with the probability randomShare, gives a random index of it a random value.
-// It returns false if that takes more than maxRepairMoves moves per index.
+// repair changes the state until no table has an entry of 0 there: until none forbids it. Each move takes a random table that forbids it.
+// With the probability randomShare it gives a random index of the table a random value; otherwise it makes the best change of one of the
+// table's indices (bestRepair). It returns false if that takes more than maxRepairMoves moves per index.
 func (c *climber) repair(r *rand.Rand) bool {
 	c.locate()
 	broken := forbiddingTables{positions: slices.Repeat([]int{-1}, len(c.positions))}
@@ -29,7 +29,7 @@ func (c *climber) repair(r *rand.Rand) bool {
 			index = scope[r.IntN(len(scope))]
 			value = r.IntN(c.expression.Dims[index])
 		} else if index, value = c.bestRepair(scope, r); index < 0 {
-			return false
+			return false // no index of the table has another value
 		}
 		c.move(index, value)
 		for _, p := range c.places[index] {

@@ -142,7 +142,7 @@ func (m *machine[T, F]) runStep(s *contractionorder.Step) error {
 				return err
 			}
 			product := m.tables[s.In[0]][w.Position[0]]
-			for k := 1; k < len(s.In) && !m.f.isZero(product); k++ {
+			for k := 1; k < len(s.In) && !m.f.isZero(product); k++ { // a product of 0 stays 0
 				product = m.f.mul(product, m.tables[s.In[k]][w.Position[k]])
 			}
 			if !m.f.isZero(product) {
@@ -153,7 +153,7 @@ func (m *machine[T, F]) runStep(s *contractionorder.Step) error {
 		out[o] = sum
 	}
 	m.flops += s.Flops()
-	if !m.p.marginals {
+	if !m.p.marginals { // no pass back needs them
 		for _, t := range s.In {
 			m.tables[t] = nil
 		}
@@ -166,7 +166,7 @@ func (m *machine[T, F]) runStep(s *contractionorder.Step) error {
 // its derivatives. factors and tables are those of scalarFactors.
 func (m *machine[T, F]) backward(n *network, factors []T, tables []int, r *Result) error {
 	m.derivatives = make([][]T, len(m.tables))
-	m.setFactorDerivatives(n.scale, factors, tables)
+	m.setFactorDerivatives(n.scale, factors, tables) // the pass back begins with these
 	for k := len(m.p.steps) - 1; k >= 0; k-- {
 		if err := m.differentiateStep(m.p.steps[k], len(n.tables)+k); err != nil {
 			return err

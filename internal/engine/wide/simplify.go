@@ -138,6 +138,7 @@ func (n *network) multiplyUnary(t, unary *table) {
 	for a := len(t.scope) - 1; t.scope[a] != unary.scope[0]; a-- {
 		stride *= n.dims[t.scope[a]]
 	}
+	// areShort: each number is one float64, so that a product of two fits a Wide. A power of two only changes the exponent.
 	isExact := unary.isExact && t.isExact && areShort(unary.data) && (areShort(t.data) || arePowersOfTwo(unary.data))
 	// multiplied returns the entries of t times the factor for the value that the index has in each.
 	multiplied := func(entries, factors []scaled.Wide) []scaled.Wide {
@@ -175,8 +176,8 @@ func arePowersOfTwo(list []scaled.Wide) bool {
 }
 
 // sumOutPrivate sums out every index that only one table has. Then it drops tables without indices: it multiplies them into the scale or,
-// if one is 0, sets n.isZero. If entries may be below 0, it keeps those that are not 0. It reports whether an index was summed out or Z is
-// 0.
+// if one is 0, sets n.isZero. If entries of the network may be below 0, it keeps the tables without indices that are not 0. It reports
+// whether an index was summed out or Z is 0.
 func (n *network) sumOutPrivate() (hasChanged bool) {
 	uses, lastTable := make([]int, len(n.dims)), make([]int, len(n.dims)) // by index: the number of its tables, and the last of them
 	for t := range n.tables {
@@ -263,10 +264,10 @@ func (t *table) cancellation(isSumOfTwo bool) (worst float64, ok bool) {
 	return worst, worst <= maxCancellation
 }
 
-// canAddExactly reports whether the sum of any two of the numbers is exact in 106 bits: each fits into one float64, and their exponents
-// differ by at most 100.
+// canAddExactly reports whether Wide.Add gives the sum of any two of the numbers exactly, as a pair Hi + Lo. Each must fit into one
+// float64, and their exponents must differ by at most 100: Add drops a number that is too far below the other.
 func canAddExactly(list []scaled.Wide) bool {
-	low, high := int64(math.MaxInt64/2), int64(math.MinInt64/2)
+	low, high := int64(math.MaxInt64/2), int64(math.MinInt64/2) // halves, so that high − low fits an int64
 	for _, a := range list {
 		if a.Hi != 0 {
 			low, high = min(low, a.Exp), max(high, a.Exp)

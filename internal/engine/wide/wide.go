@@ -129,8 +129,8 @@ func zeroResult(e *sumproduct.Expression, o Options) Result {
 	return r
 }
 
-// judge sets Digits, Cancelled, RelativeError and Exact of r. abs is the sum of the absolute values of the terms of Z, and abs · rounding
-// bounds the error of Z. A Z of 0 is exact only if abs is 0, too.
+// judge sets Digits (the decimal digits that cancel), Cancelled, RelativeError and Exact of r. abs is the sum of the absolute values of the
+// terms of Z, and abs · rounding bounds the error of Z. A Z of 0 is exact only if abs is 0, too.
 func (r *Result) judge(abs, rounding scaled.Number) {
 	r.Exact = abs.IsZero()
 	r.Digits, r.Cancelled = 0, r.Z.IsZero() && !abs.IsZero()
@@ -138,14 +138,15 @@ func (r *Result) judge(abs, rounding scaled.Number) {
 		return
 	}
 	ratio := abs.Div(r.Z.Abs())
-	r.Digits, r.RelativeError = max(0, ratio.Log10Abs()), ratio.Mul(rounding).Float64()
+	r.Digits = max(0, ratio.Log10Abs()) // 0 if rounding has made abs less than |Z|
+	r.RelativeError = ratio.Mul(rounding).Float64()
 	r.Exact = r.RelativeError <= Tolerance
 }
 
 // doubleRounding bounds the rounding error of a Z that is computed in numbers of 106 bits, relative to the sum of its absolute terms. It
 // includes that of the sums that simplify has rounded.
 func (p *plan) doubleRounding(n *network) scaled.Number {
-	return scaled.FromFloat(p.operations() * n.worstRatio).Mul(scaled.Make(1, -102))
+	return scaled.FromFloat(p.operations() * n.worstRatio).Mul(scaled.Make(1, -102)) // 2^-102: the relative error of an operation (Wide)
 }
 
 // repeatWithMoreBits contracts n again, with as many bits as make every step exact, or with fewer if the work would exceed
@@ -179,13 +180,13 @@ func (p *plan) repeatWithMoreBits(ctx context.Context, n *network, r Result, abs
 	return r, nil
 }
 
-// exactBits returns a number of bits with which all products of entries, one of each table, and their sums are exact. ok is false if
-// exponents are beyond those of big.Float.
+// exactBits returns a number of bits with which Z is exact: each term, a product of one entry of each table, and the sum of all terms. ok
+// is false if exponents are beyond those of big.Float.
 //
-// It adds, for each table, the number of bits from the highest one of all entries to the lowest, and for the sums log2 of the number of
-// terms.
+// Each table adds the bits between the highest bit of its entries and their lowest one. The sum adds log2 of the number of terms.
 func (n *network) exactBits() (bits int, ok bool) {
-	total, maxExponent := float64(leastBits), 0.0 // bits so far, with as many to spare; a bound of the size of the exponents of products
+	total := float64(leastBits) // bits so far; it begins with leastBits to spare
+	maxExponent := 0.0          // bound of the absolute value of a product's exponent
 	for _, t := range n.tables {
 		low, high := int64(math.MaxInt64), int64(math.MinInt64) // exponents of the lowest and the highest bit
 		for _, a := range t.data {
@@ -205,7 +206,7 @@ func (n *network) exactBits() (bits int, ok bool) {
 	for _, d := range n.dims { // the number of terms of the sums is the product of the dimensions
 		total += math.Log2(float64(d))
 	}
-	if maxExponent+total+math.Abs(float64(n.scale.Exp)) > 1<<30 {
+	if maxExponent+total+math.Abs(float64(n.scale.Exp)) > 1<<30 { // big.Float has exponents of 32 bits
 		return 0, false
 	}
 	return int(min(total, 1<<30)), true

@@ -27,7 +27,7 @@ func (p *Adjoints) Cost(*problem.Problem) query.Cost {
 // Contract implements contraction.Contractor: it contracts the slices p.From ≤ s < p.To of the network forth and back, and returns their Z.
 // As far as they are wanted it also returns derivatives, marginals, and Z and derivatives with a target observed.
 func (p *Adjoints) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
-	if err := contraction.RefuseJoint(want); err != nil {
+	if err := contraction.RefuseJoint(want); err != nil { // these parts have no joint marginals
 		return btn.Value{}, err
 	}
 	j, err := contraction.Begin(ctx, instance, want)
@@ -50,6 +50,7 @@ func (p *Adjoints) Contract(ctx context.Context, instance *problem.Problem, want
 		return btn.Value{}, err
 	}
 
+	// What is wanted of the answer.
 	value := btn.Value{Z: a.Z, Flops: a.Flops, Digits: a.Digits, Doubt: a.Doubt}
 	sizes := prepared.ParameterCounts()
 	if want.Derivatives || want.Target != nil {

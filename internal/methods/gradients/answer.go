@@ -128,6 +128,7 @@ func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Ans
 			return Answer{}, err
 		}
 	}
+	// The sums over the slices. The derivatives have been added up slice by slice.
 	a.Z = scaled.Sum(r.zs)
 	a.TargetZ = scaled.Sum(r.targetZs)
 	p.setSingleDerivatives(a.Derivatives, a.Z, r.firstOfCore)
@@ -152,7 +153,7 @@ type sliceSum struct {
 // addSlice adds slice number to the sum and, if there is a target, the slice with the target observed.
 func (r *sliceSum) addSlice(number int64) error {
 	p, o := r.prepared, r.options
-	e, firstEntries := r.slicing.slice(number)
+	e, firstEntries := r.slicing.slice(number) // firstEntries: by table, the index of the slice's first entry in the whole table
 	d, err := r.differentiate(e, firstEntries, p.hasParameters, o.Marginals, r.answer.Derivatives)
 	if err != nil {
 		return err
@@ -178,8 +179,9 @@ func (r *sliceSum) addSlice(number int64) error {
 	return nil
 }
 
-// differentiate contracts e, a slice with or without the target observed, and adds its derivatives to by. firstEntries is that of the
-// slice (slicing.slice), and wanted says by which tables derivatives are wanted.
+// differentiate contracts e, a slice with or without the target observed, and adds its derivatives to by, which is by parameter.
+// firstEntries has, by table, the index of the slice's first entry in the whole table, and wanted says by which tables derivatives are
+// wanted.
 func (r *sliceSum) differentiate(
 	e *sumproduct.Expression, firstEntries []int, wanted []bool, marginals bool, by []scaled.Number,
 ) (einsum.Derivatives, error) {

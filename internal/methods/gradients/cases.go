@@ -89,8 +89,8 @@ func planCases(ctx context.Context, s query.Settings, p *Prepared) (*btn.Plan, e
 			return nil, err
 		}
 		if isFound {
-			_, cost := junction.Price(h, tree)
-			cost.Bytes = 2*junction.Lanes*cost.Bytes + p.bytes() // tables of all lanes, forth and back, and those of the network
+			_, cost := junction.Price(h, tree)                   // the price with all marginals: derivatives take as much
+			cost.Bytes = 2*junction.Lanes*cost.Bytes + p.bytes() // tables of all lanes, forth and back, and the derivatives by parameters
 			if cost.Bytes <= float64(s.Memory) && cost.Flops <= proposal.ExactFlopLimit(s) {
 				return proposal.ExactPlan(cost, &Cases{Tables: tree.Leaves, Merges: slices.Concat(pairs(tree.Merges)...), Flops: cost.Flops}), nil
 			}
@@ -140,7 +140,7 @@ func treeOf(
 	result, err := contractionorder.Search(ctx, h, contractionorder.Options{
 		Seed:    s.Seed,
 		Moves:   moves,
-		Effort:  policy.MarginalRate / policy.MoveCost,
+		Effort:  policy.MarginalRate / policy.MoveCost, // moves worth saving one flop, which the derivatives multiply by MarginalRate
 		Threads: 1,
 	})
 	if err != nil && fault.CodeOf(err) != fault.OverBudget {
@@ -159,9 +159,9 @@ func (p *Prepared) numbers() junction.Numbers {
 // treeKey is the key of the compiled tree among the forms of a problem that are computed once.
 type treeKey struct{}
 
-// compileTree returns the junction tree of the part, compiled for the tables of the network. It returns nil if the part has no tree
-// (p.Tables is 0), if the tree does not fit the tables, or if digits of its tables may be lost: the cases are then summed without it. It is
-// compiled once and kept with the instance.
+// compileTree returns the junction tree that p describes, compiled for the tables of the network. It returns nil if p describes none
+// (p.Tables is 0), if the tree does not fit the tables, or if digits of its tables may be lost: the cases are then summed without a tree. A
+// tree is compiled once and kept with the instance.
 func (p *Cases) compileTree(ctx context.Context, instance *problem.Problem, prepared *Prepared) (*junction.CaseTree, error) {
 	if p.Tables == 0 {
 		return nil, nil
@@ -310,7 +310,7 @@ func (s *caseSummer) addByComponents(cases *query.Cases) (remaining []junction.C
 		isBlockEnd := (row+1)%blockCases == 0 || row+1 == len(cases.Rows)
 		if cutter != nil && isBlockEnd {
 			s.sum.entryWeight += cutter.weight
-			s.sum.ln += cutter.weight * lnScale
+			s.sum.ln += cutter.weight * lnScale // flush leaves the scale of the network out
 			ln, flops := cutter.flush(s.byEntry, s.exclude)
 			s.sum.ln += ln
 			s.sum.flops += flops
@@ -408,6 +408,7 @@ func (s *caseSummer) value() (btn.Value, error) {
 			return value, fault.New(fault.Unsupported, "a derivative is beyond float64")
 		}
 	}
+	// Cut the list, which has the parameters of all cores, core by core.
 	derivatives := s.sum.byParameter
 	for _, n := range s.prepared.ParameterCounts() {
 		value.Cases.Gradients = append(value.Cases.Gradients, derivatives[:n:n])
@@ -420,8 +421,8 @@ func (s *caseSummer) value() (btn.Value, error) {
 // each entry of a table, the position of the parameter in its core, or −1. An entry of the table is the parameter divided by
 // 2^tableExponents[t], so its derivative is divided by that, too.
 //
-// A parameter p that is a factor of Z, since its table has no other entry left, gets entryWeight / p, where entryWeight is the weight of
-// the cases whose derivatives are in s.byEntry.
+// A parameter p whose table has no other entry left is a factor of Z. Its derivative of weight · ln Z is weight / p, with
+// s.sum.entryWeight, the weight of the cases whose derivatives are in s.byEntry.
 func (s *caseSummer) addEntryDerivatives() {
 	p := s.prepared
 	firstOfCore, offset := p.firstParameters(), 0

@@ -62,8 +62,8 @@ type component struct {
 }
 
 // newCutter returns a cutter of cases into components, for the tables of p. flops is the price of a case along a tree, or 0 if there is no
-// tree: a case whose components take more than that is not cut. It returns nil if a table has an index that is no variable's, if two
-// variables have one index, if Z is known to be 0, or if numbers are below 0 or beyond float64.
+// tree: a case whose components take more than that is not cut. It returns nil if no case can be cut: if a table has an index that is no
+// variable's, if two variables have one index, if Z is known to be 0, or if numbers are below 0 or beyond float64.
 func (p *Prepared) newCutter(flops float64) *cutter {
 	if p.floats.Unfit != "" || p.floats.Scale.IsZero() || p.HasNegativeEntries() {
 		return nil
@@ -126,9 +126,9 @@ func (p *Prepared) newCutTable(table sumproduct.Table, variableOf map[int]int) (
 }
 
 // add cuts a case into components and adds them to those to be summed. values has the value of each variable, −1 for a hidden one. A
-// component consists of hidden variables that tables connect, and of these tables. Tables without hidden variables count the entry that
-// the case selects. ok is false, and nothing is added, if the components take too many products or may leave float64. isImpossible is
-// true if a table without hidden variables has the entry 0.
+// component consists of hidden variables that tables connect, and of these tables. In a table without hidden variables the case selects an
+// entry, whose count grows by the weight. ok is false, and nothing is added, if the components take too many products or may leave float64.
+// isImpossible is true if a table without hidden variables has the entry 0.
 func (c *cutter) add(row int, values []int, weight float64) (isImpossible, ok bool) {
 	// By table: the entry at the observed values, with value 0 for hidden variables.
 	for t := range c.tables {
@@ -238,9 +238,9 @@ func (c *cutter) keep(f *component, row int, weight float64) {
 	})
 }
 
-// flush returns ln, the sum of the ln-likelihoods of all cases that were added since the last flush, each times its weight and without the
-// scale of the expression. Then it forgets these cases. If by is not nil, it adds to by the derivatives of ln by the entries of tables. It
-// calls exclude with the first case of each component of probability 0.
+// flush returns ln, the sum of weight · ln-likelihood of all cases that were added since the last flush, without the scale of the
+// expression. Then it forgets these cases. If by is not nil, it adds to by the derivatives of ln by the entries of tables. It calls exclude
+// with the first case of each component of probability 0.
 func (c *cutter) flush(by []float64, exclude func(row int)) (ln, flops float64) {
 	// Entries x that cases of weight n select, since they observe all variables of the table: n·ln x, with the derivative n / x.
 	for t := range c.tables {
@@ -299,14 +299,15 @@ func (s *summer) sum(c *component) float64 {
 	return z
 }
 
-// setStrides sets s.strides for a component (forEachState), and returns the number of its states.
+// setStrides sets s.strides for a component: strides[h·tables + k] is the stride of hidden variable h in table k of the component. It
+// returns the number of the component's states, combinations of values of its hidden variables.
 func (s *summer) setStrides(c *component) (states int) {
 	s.strides = s.strides[:0]
 	states = 1
 	for _, v := range c.hidden {
 		states *= s.dims[v]
 		for _, t := range c.tables {
-			stride := 0 // of a table that does not have the variable
+			stride := 0 // stays 0 if the table does not have the variable
 			for k, u := range s.tables[t].variables {
 				if u == v {
 					stride = s.tables[t].strides[k]
@@ -340,8 +341,8 @@ func (s *summer) multiplyStates(c *component) (z float64) {
 }
 
 // addDerivatives adds the derivatives of factor · Z of a component to s.by, after multiplyStates. For a state with the product P, the
-// derivative by an entry x of P is factor · P/x, where P/x stands for the product of the other entries if x is 0. If two entries of P are
-// 0, all are 0.
+// derivative by an entry x of P is factor · P/x. If x is 0, that is factor times the product of the other entries. If two entries of P are
+// 0, all derivatives are 0.
 func (s *summer) addDerivatives(c *component, factor float64) {
 	state := 0
 	s.forEachState(c, func() {

@@ -22,9 +22,9 @@ type slicing struct {
 	strides [][]int // by table: the strides of the sliced indices
 }
 
-// newSlicing returns the slices of p.floats in which the given indices are fixed. A slice has the same tables without these indices: by
-// table, scopes has what remains of the scope, strides the strides of the sliced indices in the whole table, and offsets the index in the
-// whole table of each entry of a slice, relative to its first entry. offsets is nil for a table without sliced indices.
+// newSlicing returns the slices of p.floats in which the given indices are fixed. A slice has the same tables without these indices. By
+// table: scopes has what remains of the scope; strides has the strides of the sliced indices in the whole table; offsets has, for each
+// entry of a slice, how far it is behind the slice's first entry in the whole table, and is nil for a table without sliced indices.
 func (p *Prepared) newSlicing(sliced []int) *slicing {
 	e := p.floats
 	c := &slicing{

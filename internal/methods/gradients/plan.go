@@ -47,7 +47,7 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, query
 	count := 1.0                     // number of slices
 	totalCost := func() query.Cost { // of all slices
 		c := search.cost
-		c.Bytes += p.bytes()
+		c.Bytes += p.bytes() // of the derivatives by all parameters
 		c.Flops = min(c.Flops*count, math.MaxFloat64)
 		c.Slices = count
 		return c
@@ -119,7 +119,8 @@ func (s *sliceSearch) sliceNext() (int, error) {
 	return best, nil
 }
 
-// largestStep returns the indices of the largest step of the elimination, those that it sums first. There are none without steps.
+// largestStep returns the indices of the largest step of the elimination. The indices that the step sums come first. There are none without
+// steps.
 func (s *sliceSearch) largestStep() ([]int, error) {
 	var largest *contractionorder.Step
 	err := contractionorder.Walk(s.ctx, s.h, s.order, func(step *contractionorder.Step) bool {

@@ -18,7 +18,7 @@ func TrivialPlan(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 	e := btn.Estimate{
 		Rule:   btn.Linear,
 		Slices: 1,
-		Alpha:  []scaled.Number{{}},
+		Alpha:  []scaled.Number{{}}, // the weight 0 of the only part: B is 0, unless the end of this function changes it
 		Parts:  []btn.Part{newOnes(net.Dims, &btn.Frame{Closed: true})},
 		Quality: &btn.Quality{
 			Exact:         true,
@@ -65,6 +65,7 @@ func (m *model) plan() *btn.Plan {
 	// ‖B − B̃‖ is at most ‖B‖ (√(ρ + its rounding) + the rounding of the maps).
 	quality.LnNormError = quality.LnNormB + math.Log(math.Sqrt(m.fit.Residual+m.fit.Rounding)+m.sp.mapped)
 	estimate := btn.Estimate{Rule: btn.Linear, Slices: 1, Quality: quality}
+	// The frame is shared by all components: their levels and, if any leg has one, the learned maps.
 	frame := &btn.Frame{Levels: m.sp.levels}
 	for _, rotation := range m.sp.rot {
 		if rotation != nil {
@@ -74,7 +75,7 @@ func (m *model) plan() *btn.Plan {
 	}
 
 	for i, p := range m.parts {
-		if m.fit.Alpha[i].IsZero() {
+		if m.fit.Alpha[i].IsZero() { // it adds nothing
 			continue
 		}
 		estimate.Parts = append(estimate.Parts, &closed.SymmetryRankOne{Frame: frame, S: p.s, R: p.r})

@@ -55,6 +55,7 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 		}
 	}
 
+	// The terms of every core, which are then multiplied out.
 	factors, symmetric, residual, ok := factorise(ctx, net, maxTerms)
 	if err := ctx.Err(); err != nil || !ok || residual > btn.ClosedFormRounding(net) {
 		return nil, false, err
@@ -75,7 +76,7 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 	estimate.Alpha = alpha
 	estimate.Quality.LnNormB = norm2.LogAbs() / 2
 	if len(parts) > 1 {
-		estimate.Quality.ConditionGram = 0
+		estimate.Quality.ConditionGram = 0 // not computed
 	}
 	return plan, true, nil
 }
@@ -203,7 +204,8 @@ func symmetricFactors(form *tensor.SymmetryCP) []factor {
 	return out
 }
 
-// cpFactors returns the terms of a core in CP form. If a mode has no vectors, term i has the unit vector of value i there.
+// cpFactors returns the terms of a core in CP form, which is a sum of products of one vector for each mode (leg). If a mode has no vectors,
+// term i has the unit vector of value i there.
 func cpFactors(cp *tensor.CP) []factor {
 	out := make([]factor, len(cp.Weights))
 	for i, w := range cp.Weights {

@@ -21,7 +21,8 @@ type coreWalk interface {
 // newCoreWalk returns the cheapest walk over the legs of core c. At each leg it gives the scalar product of B with a component, for each
 // value of the leg in the component. r are the component's vectors by leg, read at the time of each call. t is the environment of the core:
 // the component and all other cores as a count polynomial. CP cores, and symmetric ones whose levels fit, have a chain for each term, O(n²)
-// for n legs. Other cores are asked for the polynomials of one leg at a time.
+// for n legs. Other cores are asked for the polynomials of one leg at a time. Levels divide the values of a leg: those of level 0 are not
+// counted, those of level a > 0 count in variable a.
 func (sp *space) newCoreWalk(c int, r [][]float64, t countspace.Poly) (coreWalk, error) {
 	legs := sp.cores[c].Legs
 	switch core := sp.cores[c].T.(type) {
@@ -124,7 +125,8 @@ func (sp *space) toLearned(leg int, v []float64) []float64 {
 
 // walkSymmetric returns a walk over the legs of symmetric core c with a chain for each term. This needs legs without maps, and a space with
 // one level or with the levels of the core. Otherwise it returns a polyWalk, which asks the core for the polynomials of one leg at a time.
-// r are the component's vectors by leg. t is the environment of the core: the component and all other cores.
+// r are the component's vectors by leg. t is the environment of the core: the component and all other cores. Levels divide the values of a
+// leg: those of level 0 are not counted, those of level a > 0 count in variable a.
 func (sp *space) walkSymmetric(
 	c int, core *tensor.SymmetryCP, r [][]float64, t countspace.Poly,
 ) (coreWalk, error) {
@@ -171,7 +173,7 @@ func (w *termWalk) addTerm(term coreTerm, s countspace.Poly) error {
 }
 
 // piece returns the polynomial of one leg in the chain of a term: Σ_y v[y] r[y] z^{level(y)}, for the term's vector v and the component's
-// vector r.
+// vector r. Levels divide the values of a leg: those of level 0 are not counted, those of level a > 0 count in variable a.
 func (w *termWalk) piece(term coreTerm, mode int) countspace.Poly {
 	row := make([]float64, w.levels.D)
 	for y, r := range w.r[w.legs[mode]] {

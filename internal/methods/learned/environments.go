@@ -143,7 +143,7 @@ func (c *chain) legEnvironment(d int) ([]scaled.Number, error) {
 	shift := make([]int, d-1)
 	for level := range t {
 		if level > 0 {
-			shift[level-1] = 1
+			shift[level-1] = 1 // one count of variable level; set back below
 		}
 		t[level] = countspace.DotShift(h, c.prefix, shift, c.ops)
 		if level > 0 {

@@ -85,6 +85,7 @@ func LearningWork(settings query.Settings) float64 {
 func proposePlain(ctx context.Context, j *proposal.Job) (*btn.Assignment, error) {
 	settings := j.Settings
 	settings.Method, settings.Objective = query.MethodSymmetryCP, query.ObjectiveFrobenius
+	// The plan is remembered by all that it depends on beside the network.
 	key := fmt.Sprintf("plain components=%d seed=%d maps=%s budget=%g", settings.Components, settings.Seed, settings.Maps, settings.Budget)
 	plan, hit, err := j.Remember(ctx, key, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		closed, ok, err := ClosedForm(computing, j.Net, settings.Components)

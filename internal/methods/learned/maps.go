@@ -16,10 +16,10 @@ import (
 //
 //	M[x, y] = ⟨B with leg ℓ = x, B̃ with leg ℓ = y⟩ = U Σ Vᵀ,   O = U Vᵀ
 //
-// This maximises ⟨B, B̃ ×_ℓ O⟩ = tr(OᵀM), and ‖B̃ ×_ℓ O‖ = ‖B̃‖. x is in the network's own coordinates and y in the learned ones, so O
-// replaces the leg's map and nothing accumulates. G does not change. b is recomputed and α refitted; if that explains less, the model stays
-// as it was. Legs of large symmetric cores keep their maps. Cost: one backward and one forward pass over the cores for each component, and
-// an SVD of d × d for each leg.
+// B̃ ×_ℓ O is B̃ with O applied to leg ℓ. This maximises ⟨B, B̃ ×_ℓ O⟩ = tr(OᵀM), and ‖B̃ ×_ℓ O‖ = ‖B̃‖. x is in the network's own
+// coordinates and y in the learned ones, so O replaces the leg's map and nothing accumulates. G does not change. b is recomputed and α
+// refitted; if that explains less, the model stays as it was. Legs of large symmetric cores keep their maps. Cost: one backward and one
+// forward pass over the cores for each component, and an SVD of d × d for each leg.
 func (m *model) procrustes(ctx context.Context) error {
 	previous := m.snapshot()
 
@@ -59,7 +59,8 @@ func (m *model) procrustes(ctx context.Context) error {
 
 // rotateCore learns the map of every leg of core c, one after the other, and moves the chains of all parts past the core. The map is the
 // orthogonal matrix nearest to M[x, y] = ⟨B with the leg at x, B̃ with the leg at y⟩. M follows from the core's polynomials with the leg at
-// x, and from the core's environment in each part: the part and all other cores. Cores that take no maps keep theirs.
+// x, and from the core's environment in each part: the part and all other cores. Cores that take no maps keep theirs. A part is one
+// component S∘R of the model: S weighs counts, and R has a vector for each leg.
 func (m *model) rotateCore(c int, chains []*chain) error {
 	environments := make([]countspace.Poly, len(chains))
 	for k := range chains {
@@ -93,8 +94,9 @@ func (m *model) rotateCore(c int, chains []*chain) error {
 	return nil
 }
 
-// legOverlap returns M of rotateCore for one leg of core c, its mode: the sum over the parts of ⟨B with the leg at x, part with the leg at
-// y⟩ times the weight α of the part. environments has the core's environment in each part.
+// legOverlap returns the matrix M of one leg: M[x, y] = Σ_k α_k ⟨B with the leg at x, part k with the leg at y⟩. The leg is number mode of
+// core c. environments[k] is the core's environment in part k, the part and all other cores. A part is one component S∘R of the model: S
+// weighs counts, and R has a vector for each leg.
 func (m *model) legOverlap(c, mode int, environments []countspace.Poly) ([][]scaled.Number, error) {
 	leg := m.sp.cores[c].Legs[mode]
 	overlap := zeroMatrix(m.sp.dims[leg])

@@ -85,7 +85,7 @@ func newSpace(net *btn.Network, levels countspace.Levels) (*space, error) {
 		cancelled: 1,
 	}
 	for _, core := range net.Cores {
-		sp.order = append(sp.order, core.Legs...)
+		sp.order = append(sp.order, core.Legs...) // all legs, core after core
 	}
 	return sp, nil
 }
@@ -218,9 +218,10 @@ func (sp *space) coreLevels(legs []int) countspace.Levels {
 // coreBox returns the box of count vectors of core c's legs.
 func (sp *space) coreBox(c int) []int { return sp.coreLevels(sp.cores[c].Legs).Shape() }
 
-// shiftedProducts returns, for each value x of a leg of a core and each level a, Σ_j polys[x][j] t[j+e_a]: the scalar product of B with the
-// leg at x and of a component with the leg at level a with weight 1. polys[x] is the core's polynomial with the leg at x, not counted. t is
-// the core's environment, the component and all other cores. A value at level a > 0 counts once in count variable a, hence the shift e_a.
+// shiftedProducts returns, for each value x of a leg of a core and each level a, Σ_j polys[x][j] t[j+e_a]. That is the scalar product of B
+// with the leg at x, and of a component whose leg has weight 1 at level a. polys[x] is the core's polynomial with the leg fixed at x and
+// left out of the counts. t is the core's environment, the component and all other cores. A value at level a > 0 counts once in count
+// variable a, hence the shift by the unit vector e_a.
 func (sp *space) shiftedProducts(polys []countspace.Poly, t countspace.Poly) [][]scaled.Number {
 	d := sp.levels.D
 	out := make([][]scaled.Number, len(polys))
@@ -229,7 +230,7 @@ func (sp *space) shiftedProducts(polys []countspace.Poly, t countspace.Poly) [][
 		out[x] = make([]scaled.Number, d)
 		for level := range d {
 			if level > 0 {
-				shift[level-1] = 1
+				shift[level-1] = 1 // e_level, set back below
 			}
 			out[x][level] = countspace.DotShift(t, poly, shift, sp.ops)
 			if level > 0 {
@@ -242,7 +243,8 @@ func (sp *space) shiftedProducts(polys []countspace.Poly, t countspace.Poly) [][
 
 // legProducts returns, for each learned coordinate y of a leg, the scalar product of B with a component whose vector on the leg is 1 at y
 // and 0 elsewhere: Σ_x O[x, y] m[x][level(y)] for the result m of shiftedProducts and the leg's map O. polys are the core's polynomials by
-// value x of the leg, and t is the core's environment: the component and all other cores.
+// value x of the leg, and t is the core's environment: the component and all other cores. Levels divide the values of a leg: those of level
+// 0 are not counted, those of level a > 0 count in variable a.
 func (sp *space) legProducts(leg int, polys []countspace.Poly, t countspace.Poly) []scaled.Number {
 	products := sp.shiftedProducts(polys, t)
 	d := len(polys)
@@ -316,7 +318,7 @@ func (m *model) snapshot() *model {
 		copy(out.g[i], m.g[i])
 	}
 	sp := *m.sp
-	sp.rot = append([][]float64(nil), m.sp.rot...)
+	sp.rot = append([][]float64(nil), m.sp.rot...) // the list alone: a learned map is replaced, never changed
 	out.sp = &sp
 	return &out
 }
@@ -339,7 +341,7 @@ type products struct {
 }
 
 // products returns the count polynomials of part i under its present vectors: with the base tensor, with itself, and with each other part.
-// They are computed anew, by product trees.
+// They are computed anew, by product trees. A part is one component S∘R of the model: S weighs counts, and R has a vector for each leg.
 func (m *model) products(i int) (products, error) {
 	p := m.parts[i]
 	base, err := m.sp.basePoly(p.r)
@@ -365,9 +367,10 @@ func (m *model) fitNewPart(i int) error {
 	return m.replacePart(i, &part{s: m.symmetricStep(i, products), r: m.parts[i].r}, products)
 }
 
-// replacePart makes p part i and refits the weights of all parts. q are the count polynomials of the products of p's vectors with the base
-// tensor, with themselves and with the vectors of the other parts. Weighted with the parts' S, they are b_i and row and column i of G. If
-// the explained fraction falls, which only rounding can cause, m is restored and there is no error. After an error m is not usable.
+// replacePart makes p part i and refits the weights of all parts. A part is S∘R: a polynomial S of weights by counts, and vectors R. q has
+// the count polynomials of p's vectors with the base tensor, with themselves and with the vectors of the other parts. Their scalar products
+// with the S of both parts are b_i and row and column i of G. If the explained fraction falls, which only rounding can cause, m is
+// restored and there is no error. After an error m is not usable.
 func (m *model) replacePart(i int, p *part, q products) error {
 	previous := m.snapshot()
 	m.parts[i] = p
@@ -390,7 +393,8 @@ func (m *model) replacePart(i int, p *part, q products) error {
 	return nil
 }
 
-// appendPart appends a part of norm 0 to the model, with weight 0, and returns its number.
+// appendPart appends a part of norm 0 to the model, with weight 0, and returns its number. A part is one component S∘R of the model: S
+// weighs counts, and R has a vector for each leg.
 func (m *model) appendPart(p *part) int {
 	i := len(m.parts)
 	m.parts = append(m.parts, p)

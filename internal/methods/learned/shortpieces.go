@@ -102,8 +102,8 @@ func addTwo(a float64, i int64, b float64, j int64) (float64, int64) {
 	if a == 0 {
 		return 0, 0
 	}
-	bits := math.Float64bits(a) // move its exponent to i
-	i += int64(bits>>52&0x7ff) - 1023
+	bits := math.Float64bits(a)       // move its exponent to i
+	i += int64(bits>>52&0x7ff) - 1023 // a float64 has its exponent, plus 1023, in the bits 52 to 62
 	return math.Float64frombits(bits&^(0x7ff<<52) | 1023<<52), i
 }
 

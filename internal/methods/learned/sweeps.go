@@ -51,7 +51,8 @@ func Learn(ctx context.Context, net *btn.Network, settings query.Settings) (*btn
 }
 
 // learn is Learn with given levels of the components and a given effort. It learns a model from each of several starts and takes the one
-// that explains most. It ends early if a model has no residual or if the work is used up.
+// that explains most. It ends early if a model has no residual or if the work is used up. Levels divide the values of a leg: those of level
+// 0 are not counted, those of level a > 0 count in variable a.
 func learn(ctx context.Context, net *btn.Network, levels countspace.Levels, e effort) (*btn.Plan, error) {
 	sp, err := newSpace(net, levels)
 	if err != nil {
@@ -120,7 +121,7 @@ func (l *learner) run(ctx context.Context) error {
 		if len(l.parts) == 0 || isUnchanged && !isLast { // nothing new to sweep over
 			continue
 		}
-		sweeps := min(l.sweeps, greedySweeps)
+		sweeps := min(l.sweeps, greedySweeps) // fewer as long as components are still added
 		if isLast {
 			sweeps = l.sweeps
 		}
@@ -214,7 +215,8 @@ func (l *learner) sweepAll(ctx context.Context, sweeps int) error {
 	return nil
 }
 
-// sweep improves every part once, and then the maps if they are learned.
+// sweep improves every part once, and then the maps if they are learned. A part is one component S∘R of the model: S weighs counts, and R
+// has a vector for each leg.
 func (l *learner) sweep(ctx context.Context) error {
 	for i := range l.parts {
 		if err := l.improve(ctx, i); err != nil {
@@ -247,7 +249,7 @@ func (l *learner) isSettled(previous fit) bool {
 // seed, start, component and try.
 func newPart(sp *space, seed uint64, start, component, try int) *part {
 	p := &part{s: countspace.New(sp.shape), r: make([][]float64, len(sp.dims))}
-	rng := rand.New(rand.NewPCG(seed, uint64(start)<<42|uint64(component)<<10|uint64(try)))
+	rng := rand.New(rand.NewPCG(seed, uint64(start)<<42|uint64(component)<<10|uint64(try))) // each has bits of its own
 	for leg, d := range sp.dims {
 		p.r[leg] = randomVector(rng, d, try)
 	}

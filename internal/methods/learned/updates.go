@@ -15,9 +15,10 @@ import (
 //
 //	v_ℓ[a] = Σ_c S_{c+e(a)} P^{−ℓ,a}_c / Σ_c S²_{c+e(a)} N^{−ℓ}_c
 //
-// where P^{−ℓ,a} is the count polynomial of the residual, the base tensor less the other parts, with the leg fixed at a, and N^{−ℓ} that of
-// the squared vectors of all other legs. If the denominator is 0, the entry changes nothing and stays. Then v_ℓ is normalised: the scale of
-// S∘R is left to the weights. Cost: O(n²) multiply-adds for every component at two levels, and the walks over the cores (newCoreWalk).
+// e(a) adds the value a to the counts c. P^{−ℓ,a} is the count polynomial of the residual (the base tensor less the other parts) with leg ℓ
+// fixed at a. N^{−ℓ} is the count polynomial of the squared vectors of all legs but ℓ. If the denominator is 0, the entry changes nothing
+// and stays. Then v_ℓ is normalised: the scale of S∘R is left to the weights. Cost: O(n²) multiply-adds for every component at two levels,
+// and the walks over the cores (newCoreWalk).
 func (m *model) vectorSweep(ctx context.Context, i int) ([][]float64, products, error) {
 	s := newSweep(m, i)
 	if err := s.newChains(); err != nil {
@@ -119,7 +120,8 @@ func (s *sweep) piece(k, leg int) countspace.Poly {
 	return countspace.Linear(s.m.sp.levelSums(leg, s.vectors[leg], w))
 }
 
-// solveLeg solves the vector of one leg of the current part, which the walk over its core has reached, and moves all pairs past it.
+// solveLeg solves the vector of one leg of the current part, which the walk over its core has reached. Then it moves s.pairs past the leg:
+// the chains over the legs for the scalar products of the current part with each part.
 //
 // The least-squares value of entry x is numerator/denominator. The numerator is the scalar product of the residual with the current part:
 // that of the base tensor less those of the other parts times their weights α. The denominator is the current part's own squared norm. In
@@ -158,7 +160,7 @@ func (s *sweep) solveLeg(leg int, walk coreWalk) error {
 
 // setVector sets the vector of a leg to numerator/denominator, normalised, and s.scale to the norm that it had before. The numerator is by
 // value, the denominator by level. If the denominator of an entry is 0, the entry stays as it was. If all entries become 0, the vector
-// stays as it was.
+// stays as it was. Levels divide the values of a leg: those of level 0 are not counted, those of level a > 0 count in variable a.
 func (s *sweep) setVector(leg int, numerator, denominator []scaled.Number) {
 	old := s.vectors[leg]
 	v := make([]scaled.Number, len(old))
@@ -195,7 +197,8 @@ func (s *sweep) setVector(leg int, numerator, denominator []scaled.Number) {
 }
 
 // products returns the count polynomials of the current part under its new vectors: with the base tensor, with itself, and with each other
-// part. After the last leg they are the prefixes of the chains, the products of all pieces.
+// part. Each is the product of the pieces of a chain: of the cores for the base tensor, of the legs for the parts. A chain's prefix is the
+// product of the pieces that the sweep has passed, so after the last leg it is the whole product.
 func (s *sweep) products() products {
 	result := products{
 		base:   s.base.prefix,
@@ -215,7 +218,8 @@ func (s *sweep) products() products {
 //
 //	S_c = P_c / N_c,   P_c = [z^c]⟨residual, R⟩,   N_c = [z^c] Π_ℓ (Σ_x v_ℓ[x]² z^λ(x))
 //
-// S_c is 0 if N_c is 0. S is then scaled so that ‖S∘R‖ is about 1 and its coefficients stay in range from sweep to sweep.
+// λ(x) is the level of value x of a leg. S_c is 0 if N_c is 0. S is then scaled so that ‖S∘R‖ is about 1 and its coefficients stay in range
+// from sweep to sweep.
 func (m *model) symmetricStep(i int, q products) countspace.Poly {
 	target := countspace.Crop(q.base, m.sp.shape)
 	for k, partK := range m.parts {

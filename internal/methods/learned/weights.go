@@ -109,9 +109,10 @@ type gram struct {
 	scale scaled.Number
 }
 
-// unitGram returns G and b in units in which every component has norm 1, and the numbers of the components. It leaves out components of
-// norm 0.
+// unitGram returns G and b in units in which every component has norm 1, and the numbers of the components. Entry k of its y is
+// b_i/(norm_k·scale) for component i = components[k]; the scale makes the largest |y| 1. It leaves out components of norm 0.
 func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
+	// The norms, of all components but those of norm 0.
 	var unit gram
 	var components []int
 	for i := range b {
@@ -121,6 +122,7 @@ func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
 		}
 	}
 
+	// The ratios b_i/norm_i, and the largest as the unit of y.
 	unit.scale = scaled.Number{}
 	ratios := make([]scaled.Number, len(components))
 	for k, i := range components {
@@ -130,6 +132,7 @@ func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
 		}
 	}
 
+	// As float64: y, and G with 1 on its diagonal.
 	unit.y = make([]float64, len(components))
 	unit.g = make([][]float64, len(components))
 	for k, i := range components {
@@ -335,8 +338,9 @@ func restrict(g [][]float64, y []float64, set []int) ([][]float64, []float64) {
 // direction is rounding.
 const rankCut = 0x1p-45
 
-// leastSquares returns the x of least norm that minimises xᵀgx − 2xᵀy, by the eigenvectors of g: x = Σ_k v_k (v_k·y)/λ_k over the
-// eigenvalues that are no rounding. Errors: linalg.ErrNotFinite, linalg.ErrConvergence, linalg.ErrRange.
+// leastSquares returns the x of least norm that minimises xᵀgx − 2xᵀy, by the eigenvectors of g: x = Σ_k v_k (v_k·y)/λ_k. The sum leaves
+// out eigenvalues that may be rounding: those up to len(y)·rankCut times the largest. Errors: linalg.ErrNotFinite, linalg.ErrConvergence,
+// linalg.ErrRange.
 func leastSquares(g [][]float64, y []float64) ([]float64, error) {
 	r := len(y)
 	values, vectors, err := linalg.SymmetricEigen(concatenateRows(g), r)
@@ -346,7 +350,7 @@ func leastSquares(g [][]float64, y []float64) ([]float64, error) {
 
 	x := make([]float64, r)
 	cut := float64(r) * rankCut * values[r-1]
-	for k := r - 1; k >= 0 && values[k] > cut; k-- { // entry i of eigenvector k is vectors[i*r+k]
+	for k := r - 1; k >= 0 && values[k] > cut; k-- { // eigenvalues ascend; entry i of eigenvector k is vectors[i*r+k]
 		var dot compensated
 		for i := range y {
 			dot.addProduct(vectors[i*r+k], y[i])
@@ -363,7 +367,7 @@ func leastSquares(g [][]float64, y []float64) ([]float64, error) {
 // condition returns the condition number of a Gram matrix with a unit diagonal: its largest eigenvalue over the smallest, at most 2^53,
 // beyond which eigenvalues are rounding.
 func condition(g [][]float64) (float64, error) {
-	values, _, err := linalg.SymmetricEigen(concatenateRows(g), len(g))
+	values, _, err := linalg.SymmetricEigen(concatenateRows(g), len(g)) // ascending; the vectors are not read
 	if err != nil {
 		return 0, err
 	}

@@ -44,7 +44,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 		return Answer{}, err
 	}
 	answer := newAnswer(v)
-	if p.signed {
+	if p.signed { // terms may cancel, so that the rounding has to be bounded
 		const noMarginals = false
 		contractAbsolute := func() (legs.Value, error) {
 			return contractExpression(ctx, p, e.Absolute(), plan, bond, memory, noMarginals)
@@ -54,7 +54,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 		}
 	}
 
-	if !marginals || answer.Z.Sign() <= 0 || v.Marginals == nil {
+	if !marginals || answer.Z.Sign() <= 0 || v.Marginals == nil { // there are no marginals of a Z that is not above 0
 		return answer, nil
 	}
 	answer.Rows, err = p.VariableMarginals(v.Marginals)
@@ -91,7 +91,7 @@ func (p *Prepared) chooseBond(ctx context.Context, plan *TruncatedPlan, bond int
 func contractExpression(
 	ctx context.Context, p *Prepared, e *sumproduct.Expression, plan *TruncatedPlan, bond int, memory int64, marginals bool,
 ) (legs.Value, error) {
-	cutoff := 0.0 // the default, near rounding
+	cutoff := 0.0 // stands for the default of the options, near rounding
 	if p.signed {
 		cutoff = math.SmallestNonzeroFloat64 // drops only zeros
 	}
@@ -154,10 +154,12 @@ const untruncatedGain = 4
 // truncation it fits the memory and takes little more work. Even a truncation that loses nothing drops directions within rounding of the
 // largest, which may count for more in the end.
 func (p *Prepared) isBetterUntruncated(ctx context.Context, plan *TruncatedPlan, bond int, memory int64) (bool, error) {
-	truncated, err := p.Price(ctx, plan, bond, false)
+	const noMarginals = false
+	truncated, err := p.Price(ctx, plan, bond, noMarginals)
 	if err != nil || !truncated.Lossless {
 		return false, err
 	}
-	untruncated, err := p.Price(ctx, plan, mostBond, false)
+	untruncated, err := p.Price(ctx, plan, mostBond, noMarginals)
+	// Up to 10^6 flops more are always worth it; treeRate because prices are in flops of a sweep.
 	return untruncated.Bytes <= legs.MemoryOrDefault(memory) && untruncated.Flops <= untruncatedGain*truncated.Flops+treeRate*1e6, err
 }

@@ -62,7 +62,7 @@ func NewJudge(s *judge.Sequence) judge.Judge {
 	return j
 }
 
-// Add implements judge.Judge. It sets the Z of e to the sum Σ_s Z_s over its parts, which are slices s, with what they discarded and a
+// Add implements judge.Judge. It sets the Z of e to the sum of the Z of its parts, which are slices, and sets what they discarded and a
 // bound of their rounding. The error is additive.ErrCancelled if terms of both signs cancel so that rounding may be all of the sum.
 func (j *legsJudge) Add(e *judge.Estimate) error {
 	discarded, rounding := 0.0, scaled.Number{}
@@ -206,6 +206,7 @@ func (j *legsJudge) expectedChange(e *judge.Estimate, otherPlans float64) (chang
 	}
 
 	last := math.Abs(values[n-1] - values[n-2])
+	// Levels are log2 of the bond and of the number of slices: a step of 1 is twice the bond.
 	if step := levels[n-1] - levels[n-2]; step > 0 {
 		last /= min(1, step) // as if the bond had doubled
 	}
@@ -266,10 +267,10 @@ func hiddenTruncation(share float64) float64 {
 	return min(truncations*share, singleBondRoot*math.Sqrt(share))
 }
 
-// raiseUncertainty returns the uncertainty of best, raised to what changes and distances do not show. It is at least the share that best
-// discarded. It is at least the root of that share if there is no other plan (isAlone) or the last bond changed nothing. It is at least
-// lostSignError if an estimate of at least half the bond came out at or below 0. If tables forbid combinations of values, the result is
-// multiplied by judge.ForbiddenFactor.
+// raiseUncertainty returns the uncertainty of best, at least as large as three bounds that do not compare estimates: the share of the
+// squared singular values that best discarded; the root of that share if there is no other plan (isAlone) or the last bond changed
+// nothing; lostSignError if an estimate of at least half the bond came out at or below 0. If tables forbid combinations of values, the
+// result is multiplied by judge.ForbiddenFactor.
 func (j *legsJudge) raiseUncertainty(best *judge.Estimate, uncertainty float64, isAlone bool) float64 {
 	if change, ok := j.LastChange(best); best.Discarded != nil {
 		share := max(*best.Discarded, 0)
@@ -280,8 +281,8 @@ func (j *legsJudge) raiseUncertainty(best *judge.Estimate, uncertainty float64, 
 		}
 	}
 	for _, e := range j.Estimates {
-		isNotPositive := e.LogZ == nil && e.Truncated && e.Plan.Rule == btn.Linear
-		if isNotPositive && e.Plan.Level >= best.Plan.Level-1 { // a level less is half the bond
+		isNotPositive := e.LogZ == nil && e.Truncated && e.Plan.Rule == btn.Linear // contracted, and without a logarithm
+		if isNotPositive && e.Plan.Level >= best.Plan.Level-1 {                    // a level less is half the bond
 			uncertainty = max(uncertainty, lostSignError)
 		}
 	}
@@ -309,14 +310,14 @@ func (j *legsJudge) minimumOfPhases() float64 {
 	return leastBesidePhases
 }
 
-// Marginals implements judge.Judge. P has the marginals of all slices of e together. Their uncertainty is the largest of
+// Marginals implements judge.Judge. Its P are the marginals of all slices of e together. Their uncertainty is the largest of
 //
 //   - the largest change of a probability from the last estimate by truncated legs before e, of any plan, and secondChangeWeight times the
 //     change from the one before that;
 //   - the share that e discarded, or its root if nothing changes: symmetric truncations agree with each other and with belief propagation.
 //
-// If there are only estimates of other methods to compare with, it is the change from the last of these, or hiddenTruncation. If there are
-// none at all, the uncertainty is not known.
+// If there are only estimates of other methods to compare with, the uncertainty is the change from the last of these, or what a truncation
+// may hide (hiddenTruncation), if that is larger. If there are none at all, the uncertainty is not known.
 func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 	if m.P, m.Warning = j.SumMarginals(e); m.P == nil {
 		return m

@@ -185,7 +185,7 @@ func (m *masker) divideWeighted() (fixedValue map[int]int, hasWeights map[int]bo
 			}
 		}
 		switch nonzeros {
-		case 0:
+		case 0: // the evidence excludes every value
 			m.scale = scaled.Number{}
 		case 1:
 			fixedValue[j] = last
@@ -229,6 +229,7 @@ func (m *masker) maskTable(
 
 // completeMarginals returns the marginals of the simplified indices as they are without a mask. marginals are those of the masked
 // expression, where an index that the mask fixed, or that is in no table, has one value. Such an index gets the mask's weights, normalised.
+// A mask is evidence as weights of the values of indices.
 func (p *Prepared) completeMarginals(marginals [][]float64) [][]float64 {
 	if p.weights == nil {
 		return marginals

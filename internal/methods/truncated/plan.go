@@ -62,6 +62,7 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 		return nil, false, err
 	}
 
+	// A tree, in a third of the time. If it truncates nothing, no other plan is needed.
 	tree, treeErr := s.findTree(ctx, o.Seed, 1.0/3)
 	if treeErr == nil && o.Marginals {
 		treeErr = p.checkForMarginals(ctx, &tree.plan, o)
@@ -70,6 +71,7 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 		return []TruncatedPlan{tree.plan}, s.isComplete, nil
 	}
 
+	// A sweep, in half of the rest; then the other plan of the pair.
 	sweep, sweepErr := s.findSweep(ctx, o.Seed, 1.0/2)
 	switch hasNone := treeErr != nil && sweepErr != nil; {
 	case errors.Is(ctx.Err(), context.Canceled), hasNone && ctx.Err() != nil:
@@ -97,7 +99,7 @@ func (p *Prepared) searchMoves(ctx context.Context, o SearchOptions) (int64, err
 	}
 	limit := truncatedMoves
 	if o.Moves > 0 {
-		limit = min(limit, max(1, o.Moves/truncatedSearches))
+		limit = min(limit, max(1, o.Moves/truncatedSearches)) // o.Moves is for all searches, at most truncatedSearches
 	}
 	return min(max(truncatedLeast, int64(min(greedy.Flops, float64(truncatedMoves)))), limit), nil
 }
@@ -148,16 +150,16 @@ func (s *planSearch) run(ctx context.Context, share float64, search func(context
 	return best, err
 }
 
-// choosePair returns the two plans if there are a tree and a sweep: these two, the cheaper one first, or two of the same kind if the other
-// kind takes more than unequal times as many flops.
+// choosePair returns two plans to compare, given the best tree and the best sweep: these two, the cheaper one first. If one of them takes
+// more than unequal times the flops of the other, both plans are of the cheaper kind, the second one from another search.
 func (s *planSearch) choosePair(ctx context.Context, tree, sweep priced) []TruncatedPlan {
 	switch {
 	case tree.flops > unequal*sweep.flops:
 		return s.pairSweeps(ctx, sweep)
 	case sweep.flops > unequal*tree.flops:
-		second, err := s.findTree(ctx, s.o.Seed+1, 1)
+		second, err := s.findTree(ctx, s.o.Seed+1, 1) // 1: all of the remaining time
 		if err != nil {
-			second = sweep
+			second = sweep // there is no other tree
 		}
 		return []TruncatedPlan{tree.plan, second.plan}
 	case sweep.flops <= tree.flops:
@@ -217,7 +219,8 @@ func (p *Prepared) searchSweep(ctx context.Context, o SearchOptions, seed uint64
 const treeRate = 4
 
 // searchTree returns the best tree that a search of the given number of moves finds, with its price. If there is an error, that is the best
-// tree before it, if any. If an entry is below 0, the tables are held for a second contraction: freeMemory subtracts their bytes, and
+// tree before it, if any. The flops of the price are treeRate times those of the tree: as many as a sweep does in the same time. If an
+// entry is below 0, the tables are held for a second contraction: freeMemory subtracts their bytes, and
 // explain says so in an error.
 func (p *Prepared) searchTree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
 	schedule, cost, err := trees.Search(ctx, p.Hypergraph(),
@@ -291,7 +294,7 @@ func (p *Prepared) priceTree(plan *TruncatedPlan, bond int, marginals bool) (Cos
 		cost.Bytes = treeCost.MarginalBytes
 	}
 	cost.Cost = p.absolute.addCost(cost.Cost, treeCost.Cost)
-	cost.Flops *= treeRate // counted as flops of a sweep
+	cost.Flops *= treeRate // as flops of a sweep, which take less time each
 	return cost, err
 }
 
@@ -303,8 +306,8 @@ func sweepPlan(plan *TruncatedPlan) sweeps.Plan {
 // mostBond is larger than all bonds, so that nothing is truncated.
 const mostBond = 1 << 20
 
-// CheckShape returns ErrOtherNetwork (fault.Internal) if the plan was made for a simplified network of another shape. p is not under a
-// mask.
+// CheckShape returns ErrOtherNetwork (fault.Internal) if the plan was made for a simplified network of another shape. p must not be under a
+// mask, weights of values by which evidence enters: a mask fixes indices and so changes the shape, and plans are for the shape without it.
 func (p *Prepared) CheckShape(plan *TruncatedPlan) error {
 	if shape := p.Shape(); plan.Shape != shape {
 		return fault.Wrap(fault.Internal, fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, plan.Shape))

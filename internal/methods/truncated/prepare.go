@@ -53,7 +53,7 @@ func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, 
 	}
 	p := &Prepared{net: net, original: original, simple: simple, marginals: marginals}
 	p.absolute = absoluteBytes(simple.Expression)
-	p.signed = p.absolute > 0 || original.Signed()
+	p.signed = p.absolute > 0 || original.Signed() // the simplification may have summed all entries below 0 away
 	return p, nil
 }
 

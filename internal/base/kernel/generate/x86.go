@@ -196,9 +196,9 @@ func (a *x86) blend() {
 		a.instruct("MOVQ", "8(DI)", "SI")  // a
 		a.instruct("MOVQ", "16(DI)", "R8") // b
 		a.instruct("MOVQ", "40(DI)", "CX") // n
-		a.run(weighted, 4, false)
-		a.run(weighted, 1, false)
-		a.run(weighted, 1, true)
+		a.run(weighted, 4, false)          // four registers at a time
+		a.run(weighted, 1, false)          // one register
+		a.run(weighted, 1, true)           // one entry
 		a.instruct("VZEROUPPER")
 		a.instruct("RET")
 	}
@@ -364,8 +364,9 @@ func (a *x86) batch() {
 	a.instruct("RET")
 }
 
-// addBatchTerms writes the loop over the terms of batch, which adds the products of a block of matrices to the sums. The entries of the two
-// rows and of the two columns are in the registers behind the sums, n registers each.
+// addBatchTerms writes the loop over the terms of batch, which adds the products of a block of eight matrices to the sums. The sums of the
+// four pairs of a row and a column are in the first 4n registers. The entries of the two rows and of the two columns are in the registers
+// behind them, n registers each.
 func (a *x86) addBatchTerms(n int, pointers []string) {
 	firstRow, firstColumn := 4*n, 6*n   // registers
 	a.instruct("MOVQ", "64(DI)", "R12") // places in a

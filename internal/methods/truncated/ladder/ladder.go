@@ -221,6 +221,6 @@ func Bond(e *btn.Estimate) int { return e.Parts[0].(*truncated.Truncated).Bond }
 
 // FirstPart returns the first part of an estimate by truncated legs. It returns nil for an estimate by another method.
 func FirstPart(e *btn.Estimate) *truncated.Truncated {
-	legs, _ := e.Parts[0].(*truncated.Truncated)
+	legs, _ := e.Parts[0].(*truncated.Truncated) // nil if the part is another one
 	return legs
 }

@@ -94,6 +94,7 @@ func chooseRungs(
 	if err == nil {
 		return rungs, true, nil
 	}
+	// Prices have failed. If the time for them has ended, go on with the rungs so far.
 	if !proposal.IsOutOfTime(ctx, err) {
 		return nil, false, err
 	}
@@ -107,8 +108,8 @@ func chooseRungs(
 	return rungs, false, nil
 }
 
-// checkFirst returns an error (over budget) if there are no rungs, or if the first one takes longer than the deadline allows and other
-// methods may answer instead.
+// checkFirst returns an error (over budget) if there are no rungs: estimates along one plan at one bond each. It also does if the first
+// rung takes longer than the deadline allows and other methods may answer instead.
 func checkFirst(ctx context.Context, rungs []rung, s query.Settings) error {
 	if len(rungs) == 0 {
 		return fault.New(fault.OverBudget, "plan: no plan of truncated legs fits %d bytes", s.Memory)
@@ -126,7 +127,7 @@ func checkFirst(ctx context.Context, rungs []rung, s query.Settings) error {
 // memory or the budget. It returns nil if neither fits, or their prices take longer than hastyTime. A rung is an estimate along one plan at
 // one bond.
 func firstRung(ctx context.Context, p *truncated.Prepared, plan *truncated.TruncatedPlan, s query.Settings, marginals bool) []rung {
-	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1) // hastyTime, though the time is over
+	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1) // all of hastyTime, though the time is over
 	defer cancel()
 	for _, bond := range []int{policy.FirstBond, leastBond} {
 		c, err := p.Price(hasty, plan, bond, marginals)
@@ -195,7 +196,7 @@ func greedyPlans(
 	if s.Method != query.MethodAuto {
 		return p.GreedySweeps(ctx, o)
 	}
-	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1) // hastyTime, though the time is over
+	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1) // all of hastyTime, though the time is over
 	defer cancel()
 	plans, err := p.GreedySweeps(hasty, o)
 	if proposal.IsOutOfTime(ctx, err) {

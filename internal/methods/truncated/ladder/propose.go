@@ -93,8 +93,9 @@ func prepareInTime(ctx context.Context, j *proposal.Job, marginals bool) (prepar
 	return prepared, err
 }
 
-// proposeModelPlans proposes a ladder along the plans that depend only on the model. The error is truncated.ErrNoMask if the evidence
-// cannot enter as a mask, or the model without evidence leaves nothing to contract. A mask is weights of the values of indices.
+// proposeModelPlans proposes estimates with growing bonds along the plans that depend only on the model. The error is truncated.ErrNoMask
+// if the evidence cannot enter as a mask (weights of the values of indices), if the model without evidence leaves nothing to contract, or
+// if its entries do not fit float64.
 func proposeModelPlans(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
 	p, err := truncated.SimplifyBase(ctx, j.Problem())
 	if err != nil {
@@ -103,7 +104,7 @@ func proposeModelPlans(ctx context.Context, j *proposal.Job, marginals bool) (*b
 	if _, err := p.Mask(j.Evidence); err != nil {
 		return nil, err
 	}
-	if p.IsDecided() || p.Expression().Unfit != "" {
+	if p.IsDecided() || p.Expression().Unfit != "" { // nothing is left to sum, or entries do not fit float64
 		return nil, truncated.ErrNoMask
 	}
 	const isMasked = true // the plans are for the network without evidence, which enters as a mask
@@ -185,7 +186,7 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 	defer cancel()
 	prepared, err := preparedFor(planning, j, legs.Plan.Masked, marginals)
 	if err != nil {
-		return Verdict{Late: planning.Err() != nil}, ctx.Err() // the estimate will say why
+		return Verdict{Late: planning.Err() != nil}, ctx.Err() // no trial; the first estimate meets the same error and reports it
 	}
 	if c, err := prepared.Price(ctx, legs.Plan, legs.Bond, marginals); err == nil && c.Lossless && len(p.Estimates) == 1 {
 		return Verdict{Tried: true, Lossless: true}, nil
@@ -207,13 +208,13 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 			return Verdict{Late: planning.Err() != nil}, ctx.Err()
 		}
 		v := Verdict{Tried: true, Discarded: answer.Truncation.Discarded, Unresolved: policy.Unresolved}
-		v.Unresolved *= math.Pow(float64(policy.FirstBond)/float64(bond), bondPower) // a smaller bond discards more
+		v.Unresolved *= math.Pow(float64(policy.FirstBond)/float64(bond), bondPower) // a smaller bond discards more of any model
 		if mayReachLargerBond {
 			v.Unresolved = math.Inf(1)
 		}
 		return v, nil
 	}
-	return Verdict{}, nil
+	return Verdict{}, nil // no trial: no bond is cheap enough
 }
 
 // preparedFor returns the simplified network under the evidence of the query. If masked is true, the evidence is a mask over the network

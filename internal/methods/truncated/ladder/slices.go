@@ -64,7 +64,8 @@ type sliceSearch struct {
 	price    func(masked *truncated.Prepared) (truncated.Cost, error) // of a network under a mask
 }
 
-// priceSlice returns the cost of a slice that fixes some variables. ok is false if a mask cannot fix them, or there is no price.
+// priceSlice returns the cost of a slice that fixes some variables. ok is false if a mask cannot fix them, or there is no price. A mask is
+// evidence as weights of the values of indices.
 func (s *sliceSearch) priceSlice(variables []int) (c truncated.Cost, ok bool) {
 	values := map[int]int{}
 	for _, v := range variables {

@@ -137,9 +137,9 @@ func Neighbours(h contractionorder.Hypergraph) [][]int {
 	return neighbours
 }
 
-// BreadthFirst returns start and the indices that can be reached from it through indices that are not visited yet, in the order of a
-// breadth-first search, and marks them visited. If arrange is not nil, it sorts the new neighbours of each index before they are visited;
-// otherwise they keep the order that they have in neighbours.
+// BreadthFirst returns start and all indices that can be reached from it through indices that are not visited yet. They come in the order
+// of a breadth-first search, and are marked as visited. If arrange is not nil, it sorts the new neighbours of each index before they are
+// visited; otherwise they keep the order that they have in neighbours.
 func BreadthFirst(neighbours [][]int, isVisited []bool, start int, arrange func([]int)) []int {
 	order := []int{start}
 	isVisited[start] = true

@@ -117,7 +117,8 @@ func lastKept(summed []bool) int {
 // factorsFromLeft returns factors[k], the factor R for the bond left of site k of the span, for every k up to the last site that is kept:
 // not summed out. If no site is kept, factors[len(span)] is the whole span as a matrix. Factors beyond are zero values. firstKept is the
 // first site that is kept, or −1. Only factors right of it may be reduced to a triangle (extendFactor), since the kept sites take up the
-// orthonormal matrix. A span is neighbouring sites of the chain, and the grown span those sites times their cores of the operator.
+// orthonormal matrix. A span is neighbouring sites of the chain, and the grown span those sites times their cores of the operator. A chain
+// is the product of its sites, tensors with one index each.
 func (c *chain) factorsFromLeft(span []*site, cores []core, summed []bool, firstKept int) (factors []factor, err error) {
 	factors = make([]factor, len(span)+1)
 	n := int(span[0].left)
@@ -143,7 +144,7 @@ func identity(n int) []float64 {
 // extendFactor returns the factor of the bond right of site a, given the factor R = f of the bond left of it: the part of the chain left of
 // a bond is an orthonormal matrix times the factor. B is the grown site: a times its core of the operator. The result is R·B, summed over
 // the values of the site if isSummed is true. If mayReduce is true and R·B has more rows than columns, it is the triangle of a QR
-// decomposition of R·B instead.
+// decomposition of R·B instead. A chain is the product of its sites, tensors with one index each.
 func (c *chain) extendFactor(f factor, a *site, o core, isSummed, mayReduce bool) (factor, error) {
 	// Multiply R by the site: y[q, s, x, j] = Σ_l R[q, s, l] · A[l, x, j], for row q, left state s and value x.
 	states := o.leftStates
@@ -182,8 +183,8 @@ func (c *chain) extendFactor(f factor, a *site, o core, isSummed, mayReduce bool
 // to be multiplied by 2^exp. It goes from right to left. factors[k] is the factor R of the bond left of site k. The sites are nil if the
 // state is 0.
 //
-// N is the grown site times the compressed part right of it. The leading right singular vectors V of R·N are the new site, and N·V goes on
-// to the left.
+// A grown site is a site times its core of the operator. N is the grown site times the compressed part right of it. The leading right
+// singular vectors V of R·N are the new site, and N·V goes on to the left.
 func (c *chain) compressFromRight(
 	span []*site, cores []core, summed []bool, factors []factor, firstKept int, acc *account,
 ) (sites []*site, exp int64, err error) {
@@ -240,7 +241,8 @@ func (c *chain) leadingVectors(matrix []float64, rows, width int, acc *account) 
 // extendCompressed returns the product B·carried. B is the grown site: site a times its core o of the operator. carried is the compressed
 // part of the chain right of the site. It has a row for each pair (right state of the core, right bond of a) and cols columns. The product
 // has a row for each pair (left state of the core, left bond of a), and a column for each pair (value of the site, column of carried). If
-// isSummed is true, it is summed over the values of the site, and its columns are those of carried.
+// isSummed is true, it is summed over the values of the site, and its columns are those of carried. A chain is the product of its sites,
+// tensors with one index each.
 func (c *chain) extendCompressed(carried []float64, a *site, o core, isSummed bool, cols int) []float64 {
 	left, dim, right := a.sizes()
 	values := dim // of the site that are columns of the result
@@ -292,7 +294,8 @@ type spanPrice struct {
 	peak   float64 // largest number of bytes so far
 }
 
-// newSpanPrice returns the price of a span of which the operator and the first factor, the identity, are counted.
+// newSpanPrice returns the price of applying an operator to a span of sites. So far it has counted the bytes of the operator and of the
+// first factor, an identity of the size of the span's left bond. summed has, by site, whether it is summed out.
 func newSpanPrice(span []*site, o operator, summed []bool) *spanPrice {
 	n := len(span)
 	p := &spanPrice{
@@ -302,7 +305,7 @@ func newSpanPrice(span []*site, o operator, summed []bool) *spanPrice {
 	if p.firstKept < 0 {
 		p.firstKept = n
 	}
-	p.rows[0] = span[0].left
+	p.rows[0] = span[0].left // rows and columns of the identity
 	p.stored = 8 * p.rows[0] * p.rows[0]
 	for k, a := range span {
 		p.entries[k] = o.maxEntries(k, a.dim)
@@ -377,7 +380,7 @@ func (p *spanPrice) goLeft(bond float64) (bonds []float64) {
 
 // priceFactor returns the cost of extendFactor at site a, and the number of rows of its result. rows is that of the factor before. The core
 // of the site has leftStates and rightStates states on its sides, and entries. isSummed and mayReduce are those of extendFactor. bytes are
-// those of its scratch, without the result.
+// those of its scratch, without the result. A chain is the product of its sites, tensors with one index each.
 func priceFactor(
 	a *site, leftStates, rightStates, entries, rows float64, isSummed, mayReduce bool,
 ) (flops, bytes, nextRows float64) {

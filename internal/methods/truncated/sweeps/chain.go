@@ -51,7 +51,7 @@ func (c *chain) find(position int) (k int, ok bool) {
 // bond), and the state the product of all sites. For each value the new site is the identity, divided by √dim so that rows and columns are
 // orthonormal. The scale is multiplied by √dim. A dry run changes the sizes only.
 func (c *chain) insert(index, dim int) {
-	k, _ := c.find(c.position[index])
+	k, _ := c.find(c.position[index]) // the place of the new site: the chain does not have the index
 	s := &site{index: index, dim: dim, left: 1, right: 1}
 	if k > 0 && k < len(c.sites) {
 		s.left, s.right = c.sites[k].left, c.sites[k].left
@@ -93,7 +93,7 @@ func (c *chain) moveCentre(k int) (flops float64, err error) {
 
 // moveCentreRight makes the next site the centre: with A = Q R the centre A becomes Q, and the next site B becomes R B. A is a matrix of
 // (left bond · dimension) × right bond. The product of both stays the same. All sites but the centre are orthonormal. A dry run changes the
-// sizes only.
+// sizes only. A chain is the product of its sites, tensors with one index each.
 func (c *chain) moveCentreRight() (flops float64, err error) {
 	a, b := c.sites[c.centre], c.sites[c.centre+1]
 	rows := a.left * float64(a.dim)
@@ -116,7 +116,7 @@ func (c *chain) moveCentreRight() (flops float64, err error) {
 
 // moveCentreLeft makes the site before it the centre: with B = L Q the centre B becomes Q, and the site A before it becomes A L. B is a
 // matrix of left bond × (dimension · right bond). The product of both stays the same. All sites but the centre are orthonormal. A dry run
-// changes the sizes only.
+// changes the sizes only. A chain is the product of its sites, tensors with one index each.
 func (c *chain) moveCentreLeft() (flops float64, err error) {
 	a, b := c.sites[c.centre-1], c.sites[c.centre]
 	cols := float64(b.dim) * b.right
@@ -193,7 +193,7 @@ func (c *chain) removeSpan(first, n int, rows, cols float64, f factor) (isNonzer
 }
 
 // multiplyScale multiplies the scale by f, a matrix of one number, if no site is left. It does nothing in a dry run. isNonzero is false if
-// the number is 0.
+// the number is 0. A chain is the product of its sites, tensors with one index each.
 func (c *chain) multiplyScale(f factor) (isNonzero bool, err error) {
 	if c.isDryRun() {
 		return true, nil

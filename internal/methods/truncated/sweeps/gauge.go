@@ -53,9 +53,8 @@ func backwardGauge(e *sumproduct.Expression, steps []step) (gauge, [][]float64) 
 	return gauge{enter: reciprocals(b), leave: b}, b
 }
 
-// frontierWeights returns the weights of a gauge, weights[j][x] for each value x of index j: the square root of the product of the norms of
-// the slices j = x of some tables that have j, those of the steps k for which isToCome(j, k) is true. weights[j] is nil if there are no
-// such tables.
+// frontierWeights returns weights[j][x] for each value x of index j: the square root of a product of norms. Each table that has j, of the
+// steps k with isToCome(j, k), contributes the norm of its slice j = x. weights[j] is nil if there are no such tables.
 func frontierWeights(e *sumproduct.Expression, steps []step, isToCome func(index, step int) bool) [][]float64 {
 	const noIndex = -1 // all indices of the table are wanted
 	weights := make([][]float64, len(e.Dims))
@@ -117,5 +116,5 @@ func multiplyNorms(weights []float64, e *sumproduct.Expression, t, j int) {
 			weights[x] = max(weights[x], minWeight) // they are divided by later
 		}
 	}
-	legs.Rescale(weights)
+	legs.Rescale(weights) // the power of 2 does not matter, and weights of 0 may stay
 }

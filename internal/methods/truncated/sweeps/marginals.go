@@ -24,7 +24,7 @@ import (
 // φ_k: Z = ⟨φ_k, ψ_k⟩ with the state ψ_k of the forward sweep. The product with one index held at a value is the part of Z with that value.
 // It returns nil if φ or a marginal has become 0 or is not finite, and in a dry run.
 func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
-	// isShared: every step makes new sites, also in a dry run.
+	// isShared: every step makes new sites and leaves the old ones unchanged, also in a dry run.
 	c := &chain{scale: scaled.One, position: s.plan.Position, work: s.work, isShared: true}
 	var marginals [][]float64
 	product := &overlap{work: s.work} // of both chains
@@ -70,8 +70,8 @@ func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 
 // sumOut sums an index out of a chain that has it. isNonzero is false if the chain becomes 0.
 func (s *sweep) sumOut(c *chain, index int) (isNonzero bool, err error) {
-	site, _ := c.find(s.plan.Position[index])
-	isSummed := []bool{true} // the only site of the operator
+	site, _ := c.find(s.plan.Position[index]) // the chain has the index
+	isSummed := []bool{true}                  // the only site of the operator
 	return c.applyOperator(site, identityOperator(s.hypergraph.Dims[index]), isSummed, &s.account)
 }
 
@@ -93,11 +93,13 @@ func (s *sweep) stepBack(c *chain, st *step) (isNonzero bool, err error) {
 }
 
 // priceOverlap adds the flops of the product of both chains at a step, and returns its bytes. It assumes that the product looks at the
-// step's span and a site on each side of it, and that the bonds of the other chain are as large as the largest of the forward sweep.
+// step's span (the sites of its tables' indices) and at a site on each side of it. The bonds of the other chain are taken to be as large as
+// the largest bond of the forward sweep. A chain is the product of its sites, tensors with one index each.
 func (s *sweep) priceOverlap(c *chain, st *step) (bytes float64) {
 	first, last := s.tableSpan(c, st)
 	bond, largest := s.account.bond, s.account.largestBond
-	// A site of the product takes two multiplications of matrices, at 2 flops for each product of numbers.
+	// The product looks at last−first+1 sites of the span and one on each side. Each takes two multiplications of matrices, at 2 flops for
+	// each product of numbers.
 	s.account.value.Flops += 4 * bond * bond * min(bond, largest) * float64(s.hypergraph.Dims[st.index]*(last-first+3))
 	bytes = 32 * largest // for each bond an upper bound of the bytes of the products from the left and from the right
 	for _, a := range c.sites {
@@ -118,7 +120,7 @@ func ungaugingWeights(f, b [][]float64) [][]float64 {
 			for x := range weights[j] {
 				weights[j][x] *= inverseB[j][x]
 			}
-			legs.Rescale(weights[j])
+			legs.Rescale(weights[j]) // weights count up to a factor only
 		}
 	}
 	return weights
@@ -157,7 +159,8 @@ func (o *overlap) marginal(a, b []*site, index int) []float64 {
 	return sums
 }
 
-// withWeights returns a site multiplied by the weights of the values of its index. It returns s itself if these are all 1.
+// withWeights returns a site multiplied by the weights of the values of its index. It returns s itself if these are all 1. A chain is the
+// product of its sites, tensors with one index each.
 func (o *overlap) withWeights(s *site) *site {
 	weights := o.weights[s.index]
 	if weights == nil {
@@ -244,9 +247,9 @@ func (o *endCache) productsAround(a, b []*site, k int, extendRight, extendLeft e
 	return left, right
 }
 
-// updateProducts returns the list of the products of the first 1, 2 … n pairs of sites, and the last of them, up to a power of 2. pair(k)
-// is the k-th pair. Products at the beginning of list whose pairs are the same are kept, and extend computes the others, each from the one
-// before. list is changed.
+// updateProducts returns the list of the products of the first 1, 2 … n pairs of sites, each up to a power of 2, and the last product of
+// the list. pair(k) is the k-th pair. Products at the beginning of list whose pairs are the same are kept, and extend computes the others,
+// each from the one before. list is changed. A chain is the product of its sites, tensors with one index each.
 func updateProducts(
 	list []endProduct, n int, pair func(k int) (*site, *site), extend extension,
 ) (updated []endProduct, last []float64) {

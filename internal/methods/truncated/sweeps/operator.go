@@ -46,10 +46,11 @@ func (o operator) maxEntries(k, dim int) float64 {
 
 // operatorSizes returns the operator that multiplies in the tables of a step, for a dry run: upper bounds of its bonds, and no cores. A
 // bond has, for each value of the step's index, the product of the ranks of the tables that cross it. span has the indices of the sites
-// that the operator covers. A dry run computes sizes only.
+// that the operator covers. A dry run computes sizes only. Sizes stay at or below hugeBond, so that products of them fit float64.
 func operatorSizes(h contractionorder.Hypergraph, p Plan, st *step, span []int) operator {
 	o := operator{bonds: append(make([]float64, 0, len(span)+1), 1), indexDim: float64(h.Dims[st.index])}
-	mayHaveRanks := slices.ContainsFunc(st.tables, func(t int) bool { return len(h.Edges[t]) > 2 }) // above 1
+	// Without the step's index a table of two indices has one site, so that nothing of it crosses a bond: all ranks are 1.
+	mayHaveRanks := slices.ContainsFunc(st.tables, func(t int) bool { return len(h.Edges[t]) > 2 })
 	for _, j := range span {
 		states := min(o.indexDim, hugeBond)
 		for _, t := range st.tables {
@@ -190,13 +191,14 @@ func (s *stepTables) multiplyWeights(table []float64) {
 	for a, v := range table {
 		s.weights[a] *= v
 	}
-	exp, _ := legs.Rescale(s.weights)
+	exp, _ := legs.Rescale(s.weights) // weights of 0 stay as they are; later steps find those that are not finite
 	s.exp += exp
 }
 
 // newStepTables divides the tables of a step into those over the step's index only, which become weights of its values, and trains. If this
 // is the last step of the index, the weights include those of the gauge with which the index leaves the chain. A train is a table written
-// as a product of one core for each of its other indices.
+// as a product of one core for each of its other indices. The gauge of an index is weights of its values, multiplied in as it enters the
+// chain and divided out as it leaves.
 func newStepTables(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, g gauge) (*stepTables, error) {
 	s := &stepTables{weights: ones(e.Dims[st.index])}
 	for _, t := range st.tables {
@@ -219,7 +221,8 @@ func newStepTables(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, g
 
 // newOperator returns the operator that multiplies the tables of a step into a chain: a core for each site, joined by bonds of states. It
 // has to be multiplied by 2^exp. span has the indices of the sites that it covers, all indices of the tables among them. The gauge of
-// indices that enter or leave at this step is multiplied in. A gauge is weights of the values of an index.
+// indices that enter or leave at this step is multiplied in. A gauge is weights of the values of an index. A site is the tensor of the
+// chain that has one index.
 func newOperator(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, span []int, g gauge) (o operator, exp int64, err error) {
 	s, err := newStepTables(w, e, p, st, g)
 	if err != nil {
@@ -299,7 +302,7 @@ func (s *stepTables) matrixAt(trains []*train, dims []int, p Plan, site coreSite
 
 // siteWeight returns the weight of value x of a site if the step's index has value a, without the trains. At the site of the step's index
 // it is 0 unless x is a. A train is a table written as a product of cores; the weight is what tables over the step's index alone, and the
-// gauge, contribute.
+// gauge, contribute. The gauge multiplies the values of an index by weights as the index enters the chain.
 func (s *stepTables) siteWeight(site coreSite, a, x int) float64 {
 	weight := 1.0
 	switch {

@@ -150,9 +150,9 @@ func greedyOrder(
 	return order, g.chain.indices(), true
 }
 
-// cost returns the cost of summing out the index at place k of the frontier, in bits: the log2 of its dimension for each bond between its
-// neighbours in the chain, twice the log2 by which the state grows, and a little for indices that entered late. The frontier is the indices
-// that are in the chain and not summed out, in the sequence of the chain.
+// cost returns the cost of summing out the index at place k of the frontier, in bits. It is the sum of three terms: log2 of the index's
+// dimension for each bond between its neighbours in the chain; twice the log2 of the factor by which the state grows; and a little for an
+// index that entered late. The frontier is the indices that are in the chain and not summed out, in the sequence of the chain.
 func (g *greedySweep) cost(k int) float64 {
 	i := g.frontier[k]
 	first, last := k, k // of the neighbours' places
@@ -166,8 +166,8 @@ func (g *greedySweep) cost(k int) float64 {
 		}
 	}
 	bits := math.Log2(float64(g.hypergraph.Dims[i]))
-	lateness := float64(g.entry[i]) / float64(len(g.neighbours)) // the number of indices that entered before, from 0 to 1
-	return float64(last-first)*bits + 2*(enteringBits-bits) + 1e-3*lateness
+	lateness := float64(g.entry[i]) / float64(len(g.neighbours))            // the number of indices that entered before, from 0 to 1
+	return float64(last-first)*bits + 2*(enteringBits-bits) + 1e-3*lateness // 1e-3: far less than a bit
 }
 
 // enter inserts index j into the frontier at place k, and into the chain before index i, or at its end if i is atEnd.

@@ -22,7 +22,8 @@ type Plan struct {
 	Position []int // by index: its place in the chain, distinct for the indices of Order; −1 for all other indices
 }
 
-// Restrict returns p without the indices whose dimension in dims is 1: the plan of the same expression under a mask.
+// Restrict returns p without the indices whose dimension in dims is 1: the plan of the same expression under a mask. A mask is evidence as
+// weights of the values of indices; an index with one value left gets dimension 1.
 func (p Plan) Restrict(dims []int) Plan {
 	restricted := Plan{Position: slices.Repeat([]int{-1}, len(dims))}
 	for _, i := range p.Order {
@@ -186,8 +187,9 @@ func operatorBond(h contractionorder.Hypergraph, p Plan, i int, tables []int) fl
 	return largest
 }
 
-// rankBound returns an upper bound of the rank of table t at a fixed value of index i, as a matrix of its other indices up to a position in
-// the chain by those beyond it: the smaller number of rows or columns, at most hugeBond. An index that is not in the plan has dimension 1.
+// rankBound returns an upper bound of the rank of table t at a fixed value of index i. The table is taken as a matrix: its other indices up
+// to a position in the chain are the rows, those beyond it the columns. The bound is the smaller number of rows or columns, at most
+// hugeBond. An index that is not in the plan has dimension 1.
 func rankBound(h contractionorder.Hypergraph, p Plan, t, i, position int) float64 {
 	left, right := 1.0, 1.0 // rows and columns
 	for _, j := range h.Edges[t] {

@@ -65,8 +65,9 @@ func NewSampler(ctx context.Context, e *sumproduct.Expression, p Plan, o Options
 	return sampler, nil
 }
 
-// newConditionals returns the conditional distributions of all indices in the reverse of the order in which s has summed them out. An index
-// has one step or more, one after the other.
+// newConditionals returns the conditional distributions of all indices in the reverse of the order in which s has summed them out. Each has
+// the chain before the first step of its index, and the tables that the steps of the index multiply in. An index has one step or more, one
+// after the other. The sweep has multiplied the values of an index by weights, its gauge, as the index entered; ungauge undoes that.
 func newConditionals(s *sweep) (conditionals []conditional) {
 	ungauge := reciprocals(s.forwardWeights)
 	for k := range s.steps {
@@ -116,7 +117,7 @@ const (
 )
 
 // countFlops sets s.flops, the work of a draw. Of each chain it counts the site of the index, and the sites whose products are not in the
-// cache from the index before.
+// cache from the index before. A chain is the product of its sites, tensors with one index each.
 func (s *Sampler) countFlops() {
 	var cache endCache
 	multiplications := 0.0
@@ -225,7 +226,7 @@ func (d *Drawer) probabilities(c *conditional) (p []float64, total float64) {
 
 // stateWeights returns a weight for each value of an index: the entry of its chain (c.sites) at that value and at the values of the other
 // indices drawn so far. Truncation may leave entries that are not above 0, so if the largest weight is not a positive finite number, all
-// weights are 1.
+// weights are 1. A chain is the product of its sites, tensors with one index each.
 func (d *Drawer) stateWeights(c *conditional) []float64 {
 	// The entry is left·(site at the value)·right, with the vectors of the chain's ends at the values drawn.
 	left, right := d.productsAround(c.sites, nil, c.place, d.extendRight, d.extendLeft) // nil: there is no second chain

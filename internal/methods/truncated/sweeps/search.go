@@ -112,6 +112,7 @@ func (s *search) score(c candidate, limit float64) float64 {
 	const marginals = false
 	p := c.plan(s.hypergraph)
 	// Prices end early once the flops alone exceed the limit. The limit is kept within the range of float64.
+	// The only error is the context's, and this one does not end.
 	truncated, visits, _ := price(context.Background(), s.hypergraph, p, s.bond, marginals, math.Exp2(min(limit, 300))) // 300: within float64
 	s.moves -= visits
 	score := math.Log2(truncated.Flops + 1)
@@ -238,9 +239,9 @@ func (s *search) anneal(ctx context.Context) error {
 	return nil
 }
 
-// drift exchanges random pairs of indices in the order or the chain of the best plan, and keeps an exchange if it costs nothing, as long as
-// there are moves. So seeds other than 0 give different plans even if one plan is best up to symmetry. With seed 0 it does nothing. A chain
-// is the sequence of the indices in the state.
+// As long as there are moves, drift exchanges random pairs of indices in the order or the chain of the best plan, and keeps an exchange if
+// it costs nothing. So seeds other than 0 give different plans even if one plan is best up to symmetry. With seed 0 it does nothing. A
+// chain is the sequence of the indices in the state.
 func (s *search) drift(ctx context.Context) error {
 	const rounding = 1e-9 // of equal scores
 	for s.seed != 0 && len(s.indices) > 1 && s.moves > 0 {

@@ -66,7 +66,7 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 
 // Evaluate returns an upper bound of the cost of Contract along p with bonds of at most bond. It goes through the steps and takes every
 // bond to be as large as dimensions, operators and bond allow. Errors: ErrPlan, ErrOptions, the context's. Time: Σ over the steps of the
-// sites they touch.
+// sites they touch. A site is a tensor of the chain, which is the state of the sweep.
 func Evaluate(
 	ctx context.Context, h contractionorder.Hypergraph, p Plan, bond int, marginals bool,
 ) (legs.Cost, error) {
@@ -76,8 +76,8 @@ func Evaluate(
 	if err := p.check(h); err != nil {
 		return legs.Cost{}, err
 	}
-	noLimit := math.Inf(1) // of flops
-	cost, _, err := price(ctx, h, p, float64(bond), marginals, noLimit)
+	noLimit := math.Inf(1)                                              // of flops
+	cost, _, err := price(ctx, h, p, float64(bond), marginals, noLimit) // not read: the sites looked at
 	return cost, err
 }
 
@@ -135,7 +135,8 @@ func newSweep(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 }
 
 // price returns the cost of a sweep along p with bonds of at most bond. It goes through the steps over sizes only, and ends early once they
-// cost more than maxFlops. visits is the number of sites that it looked at. The only error is the context's.
+// cost more than maxFlops. visits is the number of sites that it looked at. The only error is the context's. A site is a tensor of the
+// chain, which is the state of the sweep.
 func price(
 	ctx context.Context, h contractionorder.Hypergraph, p Plan, bond float64, marginals bool, maxFlops float64,
 ) (cost legs.Cost, visits int64, err error) {
@@ -176,15 +177,14 @@ func (s *sweep) run(ctx context.Context) (legs.Value, error) {
 	v := s.account.value
 	v.Marginals = marginals
 	if !isZero {
-		v.Z = c.scale
+		v.Z = c.scale // no site is left
 	}
 	return v, nil
 }
 
-// sweepForward applies all steps to a chain that begins without sites. Each index enters as a site and is summed out by its last step, so
-// that the returned chain has no sites again, and its scale is Z. If the state becomes 0, isZero is true and further steps are left out. A
-// dry run goes through the same steps over sizes only, counts their cost and ends early at s.maxFlops. The scale of its chain means
-// nothing.
+// sweepForward applies all steps to a chain that begins without sites. Each index enters as a site and is summed out by its last step. So
+// the returned chain has no sites again, and its scale is Z. If the state becomes 0, isZero is true and further steps are left out. A dry
+// run goes through the same steps over sizes only, counts their cost and ends early at s.maxFlops. The scale of its chain means nothing.
 func (s *sweep) sweepForward(ctx context.Context) (c *chain, isZero bool, err error) {
 	// With marginals earlier chains are kept, so that the sites that they share with c must not be changed.
 	c = &chain{scale: scaled.One, position: s.plan.Position, work: s.work, isShared: s.marginals}
@@ -285,7 +285,7 @@ func (s *sweep) tableSpan(c *chain, st *step) (first, last int) {
 			}
 		}
 	}
-	first, _ = c.find(low)
+	first, _ = c.find(low) // not read: whether the chain has the index; the step's indices have entered
 	last, _ = c.find(high)
 	return first, last
 }

@@ -40,8 +40,9 @@ const (
 )
 
 // drawSettings returns random settings of a tree: new ones or, half of the time after the first trees, those of the best random tree with
-// one of them changed a little. The rule has the parameters of the score by which pairs of nodes are merged. Order is the kind of global
-// order along which the tables of an index are joined, and first says which nodes are merged first.
+// one of them changed a little. The rule has the parameters of the score by which pairs of nodes are merged: alpha weighs the size of both
+// nodes against that of the result, centre the distance from a random root, and temperature noise. Order is the kind of global order
+// along which the tables of an index are joined, and first says which nodes are merged first.
 func (s *search) drawSettings() treeSettings {
 	r := s.rng
 	if s.trees > freshTrees && s.hasBest && r.IntN(2) == 0 {
@@ -106,7 +107,7 @@ func (s *search) tryRandomTree() {
 	}
 
 	isComplete := s.mergeRemaining(b, settings.rule)
-	s.moves += meterMoves * (b.moves + int64(nodeMoves*len(n.nodes)))
+	s.moves += meterMoves * (b.moves + int64(nodeMoves*len(n.nodes))) // meterMoves moves of the search for one that b has counted
 	if p.Merges = b.merges; isComplete && s.consider(p) {
 		s.bestSettings = settings
 	}
@@ -128,7 +129,8 @@ func (s *search) mergeRemaining(b *builder, r rule) (isComplete bool) {
 	if r.centre > 0 {
 		distance = b.net.distancesFrom(root)
 	}
-	return b.mergeGreedily(r, distance, s.rng, func() bool { // b.peak counts numbers of 8 bytes; more than 4 times the memory is hopeless
+	// b.peak counts numbers of 8 bytes. More than 4 times the memory is taken as hopeless.
+	return b.mergeGreedily(r, distance, s.rng, func() bool {
 		return b.peak*8 > 4*s.memory || b.flops > maxFlops || s.ctx.Err() != nil
 	})
 }
@@ -206,7 +208,7 @@ type builder struct {
 // join merges two nodes, records the merge, and returns the new node. ok is false if the merge is not possible. Since the next merge is not
 // known, it truncates every bundle that exceeds the bond.
 func (b *builder) join(x, y int32) (id int32, ok bool) {
-	id, err := b.merge(x, y, nil)
+	id, err := b.merge(x, y, nil) // nil: no next merges are known
 	if err == nil {
 		b.merges = append(b.merges, [2]int{int(x), int(y)})
 	}
@@ -228,8 +230,8 @@ func (b *builder) mergeWithoutGrowth() {
 				if n.mergedSize(int32(a), neighbour, math.Inf(1)) > max(n.nodes[a].size, n.nodes[neighbour].size) {
 					continue
 				}
-				_, isMerged = b.join(int32(a), neighbour)
-				break // a is a part of a new node now
+				_, isMerged = b.join(int32(a), neighbour) // not read: the new node, which comes later in n.nodes
+				break                                     // a is a part of a new node now
 			}
 		}
 	}
@@ -271,7 +273,7 @@ func (b *builder) mergeTablesWithCopies(p Plan) {
 		table, copyNode := nodeOf[t], int32(p.Tables+c)
 		areAlive := b.net.nodes[table].isAlive && b.net.nodes[copyNode].isAlive
 		if areAlive && b.net.mergedSize(table, copyNode, math.Inf(1)) <= maxFirstEntries {
-			nodeOf[t], _ = b.join(table, copyNode)
+			nodeOf[t], _ = b.join(table, copyNode) // both are alive, so that they can be merged
 		}
 	}
 }

@@ -17,9 +17,9 @@ type Cost struct {
 	Loss          float64 // Σ over the truncations of log2²(dimension / bond); 0: exact
 }
 
-// Evaluate returns the cost of contracting an expression with hypergraph h along plan p, if bundles are truncated to the bond and a
-// truncation looks at surroundings of distance 3. It takes time linear in the nodes times the surroundings of a truncation. Errors:
-// ErrPlan; bad_input for an inconsistent hypergraph.
+// Evaluate returns the cost of contracting an expression with hypergraph h along plan p, with bundles truncated to the bond. A truncation
+// looks at the nodes within defaultGauge wires, its surroundings. The time is linear in the nodes times the surroundings of a truncation.
+// Errors: ErrPlan; bad_input for an inconsistent hypergraph. A bundle is all wires between two nodes.
 func Evaluate(h contractionorder.Hypergraph, p Plan, bond int) (Cost, error) {
 	if err := h.Validate(); err != nil {
 		return Cost{}, err
@@ -91,7 +91,7 @@ func mergePartners(merges [][2]int, leaves int) []int32 {
 	partner := slices.Repeat([]int32{-1}, leaves+len(merges))
 	for _, pair := range merges {
 		for k, i := range pair {
-			if i >= 0 && i < len(partner) {
+			if i >= 0 && i < len(partner) { // the plan is not checked yet: merges of nodes that do not exist fail later
 				partner[i] = int32(pair[1-k])
 			}
 		}
@@ -126,8 +126,8 @@ func (m *meter) merge(a, b int32, partner []int32) (int32, error) {
 		return 0, err
 	}
 
-	out := m.net.nodes[id].size // entries of the result
-	m.flops += 2*m.shape.products() + in + out
+	out := m.net.nodes[id].size                // entries of the result
+	m.flops += 2*m.shape.products() + in + out // the operands and the result are also copied
 	m.peak = max(m.peak, m.held+in+m.shape.compactSize()+out)
 	m.held += out - in
 	m.recorded += in                             // the tape for marginals keeps the operands
@@ -188,7 +188,7 @@ func (m *meter) truncate(id int32, b bundle) {
 // countGauge adds the work of the triangles in the surroundings of a bundle of node id, the nodes within m.gauge wires. They are two trees,
 // whose roots are the ends of the bundle. From the farthest nodes on, a node is multiplied by the triangles of its children, and factored
 // into Q times its own triangle. largest is the number of entries of the largest tensor in the surroundings, and triangles the number of
-// entries of all triangles that go to a parent.
+// entries of all triangles that go to a parent. A bundle is all wires between two nodes.
 func (m *meter) countGauge(id int32, b bundle) (largest, triangles float64) {
 	n := m.net
 	surrounding := n.surroundings(id, b.to, m.gauge)
@@ -224,6 +224,7 @@ func (m *meter) countGauge(id int32, b bundle) (largest, triangles float64) {
 
 // cost returns the cost so far.
 func (m *meter) cost() Cost {
+	// Numbers have 8 bytes. The pass back for marginals holds as much again as the contraction, beside the recorded operands.
 	return Cost{
 		Cost:          legs.Cost{Flops: min(m.flops, math.MaxFloat64), Bytes: min(8*m.peak, math.MaxFloat64)},
 		MarginalBytes: min(8*(2*m.peak+m.recorded), math.MaxFloat64),

@@ -17,8 +17,8 @@ type form struct {
 	unhosted []int   // the tables without a host
 }
 
-// newForm returns the form of a hypergraph. The host of a table of one index is the first larger table that has the index, or else the
-// first table of that index alone, which has no host itself.
+// newForm returns the form of a hypergraph. The host of a table of one index is another table that has the index, into which it is
+// multiplied: the first larger one or, if there is none, the first table of that index alone. That table has no host itself.
 func newForm(h contractionorder.Hypergraph) *form {
 	f := &form{h: h, hosts: make([]int, len(h.Edges)), tablesOf: make([][]int, len(h.Dims))}
 
@@ -54,7 +54,7 @@ func (f *form) emptyPlan() Plan { return Plan{Tables: len(f.h.Edges), Hosts: f.h
 func (f *form) chainPlan(rank []int) Plan {
 	p := f.emptyPlan()
 	for i, tables := range f.tablesOf {
-		lowestOther := func(t int) int {
+		lowestOther := func(t int) int { // the lowest rank of another index of table t
 			lowest := len(rank)
 			for _, j := range f.h.Edges[t] {
 				if j != i {

@@ -142,7 +142,8 @@ func (n *network) storedSize(a int32) float64 {
 	return float64(n.wires[n.nodes[a].legs[0]].dim)
 }
 
-// mergedSize returns the number of entries of the result of merging a and b, after every bundle of the result is truncated to the bond.
+// mergedSize returns the number of entries of the result of merging a and b, after every bundle of the result is truncated to the bond. A
+// bundle is all wires between two nodes.
 func (n *network) mergedSize(a, b int32, bond float64) float64 {
 	// Multiply the dimensions of the wires that lead to each neighbour of a or b.
 	n.beginWalk()

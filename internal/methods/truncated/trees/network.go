@@ -368,9 +368,10 @@ func (m *mergeShape) clearLabels(n *network) {
 	}
 }
 
-// addPlace adds the bit of a tensor that has wire w to the places of the wire's label. It returns the label, a new one at the first time.
+// addPlace adds the bit of a tensor that has wire w to the places of the wire's label. The label is the number of the wire's index in the
+// product. It returns the label, a new one at the first time.
 func (m *mergeShape) addPlace(n *network, w int32, bit uint8) int32 {
-	r := n.root(w)
+	r := n.root(w) // the wire that stands for all wires of the same index
 	if n.label[r] < 0 {
 		n.label[r] = int32(len(m.dims))
 		m.dims = append(m.dims, n.wires[w].dim)

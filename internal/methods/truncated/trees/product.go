@@ -199,7 +199,7 @@ func (k *kernel) multiplyMatrices(z, x, y []float64, batches, rows, inner, cols 
 			k.Mul(out, left, right, rows, inner, cols)
 			continue
 		}
-		clear(out)
+		clear(out) // few products: a loop is faster than the call of Mul
 		for i := range rows {
 			row := out[i*cols : (i+1)*cols]
 			for k, v := range left[i*inner : (i+1)*inner] {

@@ -141,7 +141,7 @@ func (s *search) consider(p Plan) (isBest bool) {
 		isWorse = m.flops > 1e300 || s.hasBest && !s.isBetter(m.cost(), s.cost) // 1e300: soon beyond float64
 		return isWorse
 	})
-	s.moves += meterMoves * m.moves
+	s.moves += meterMoves * m.moves // meterMoves moves of the search take the time of one that m has counted
 	c := m.cost()
 	if err != nil || isWorse || s.hasBest && !s.isBetter(c, s.cost) {
 		return false
@@ -165,7 +165,7 @@ const (
 func (s *search) considerExactTrees() error {
 	// The tree of the best elimination order of a short search.
 	h := s.form.unhostedHypergraph()
-	order, spent, err := contractionorder.BestWithin(s.ctx, h, s.options.Moves/orderShare)
+	order, spent, err := contractionorder.BestWithin(s.ctx, h, s.options.Moves/orderShare) // spent: in moves of that search
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (o Options) withDefaults() Options {
 	if o.Gauge == 0 || o.Gauge > defaultGauge {
 		o.Gauge = defaultGauge
 	}
-	o.Gauge = max(o.Gauge, 0)
+	o.Gauge = max(o.Gauge, 0) // below 0 stands for no gauge
 	return o
 }
 
@@ -69,9 +69,9 @@ func (o Options) withDefaults() Options {
 //
 //	Z ≈ Scale · Σ_x Π_t Tables[t][x]
 //
-// All wires between two tensors are a bundle. After a merge every bundle between the new tensor A and a neighbour B whose dimension
-// exceeds the bond is replaced by one wire of at most Bond. With A = Q_A R_A and B = Q_B R_B as matrices (rest × bundle) in the gauge of
-// their surroundings, and R_A R_Bᵀ = U S Vᵀ:
+// All wires between two tensors are a bundle. After a merge every bundle between the new tensor A and a neighbour B whose dimension exceeds
+// the bond is replaced by one wire of at most Bond. With A = Q_A R_A and B = Q_B R_B as matrices (rest × bundle), with the nodes within a
+// few wires (Options.Gauge) taken into account, and R_A R_Bᵀ = U S Vᵀ:
 //
 //	A ← A P, B ← B P',  P = R_Bᵀ V S^-½, P' = R_Aᵀ U S^-½
 //
@@ -299,7 +299,7 @@ func (c *contraction) merge(a, b int32, partner []int32) error {
 	p := product{out: array{labels: m.out}, dims: m.dims}
 	for k, i := range m.operands {
 		p.in[k].labels = m.labels[k]
-		if i >= 0 {
+		if i >= 0 { // else it is a copy tensor, which has no entries
 			p.in[k].data = c.data[i]
 		}
 	}
@@ -338,8 +338,8 @@ func (c *contraction) marginals() error {
 }
 
 // passBack computes the adjoints of the operands A and B of a product from that of its result C: ∂Z/∂A = ∂Z/∂C · B and ∂Z/∂B = ∂Z/∂C · A.
-// An operand that is no node, like a projector, gets none. adjoint has those of all nodes. It frees the adjoint of C and the entries of the
-// operands.
+// An operand that is no node, like a projector, gets none. adjoint has the adjoints of all nodes, each up to a factor of its own: marginals
+// are normalised in the end. passBack frees the adjoint of C and the entries of the operands.
 func (c *contraction) passBack(p product, adjoint [][]float64) error {
 	outAdjoint := array{data: adjoint[p.outNode], labels: p.out.labels}
 	adjoint[p.outNode] = nil
@@ -349,6 +349,7 @@ func (c *contraction) passBack(p product, adjoint [][]float64) error {
 		}
 		// The product of the adjoint and the other operand, with the axes of this operand.
 		out := c.multiply(product{out: array{labels: p.in[k].labels}, in: [2]array{outAdjoint, p.in[1-k]}, dims: p.dims})
+		// The power of two is dropped, as adjoints are right up to a factor only. An adjoint of zeros stays as it is.
 		if _, err := legs.Rescale(out.data); err != nil && !errors.Is(err, legs.ErrZero) {
 			return err
 		}

@@ -84,7 +84,7 @@ func (c *contraction) arrangeAxes(a, b int32, first ...int32) (layout, bundle []
 // learnProjectors returns the projectors for the bundle of wires between a and b, of dimension rows, that lose least in the gauge of the
 // surroundings. R_A and R_B are the triangles of both nodes as matrices (other axes × bundle), with those of the surroundings multiplied in
 // (gaugeBundle). With R_A R_Bᵀ = U S Vᵀ, truncated to the bond, the projectors are R_Bᵀ V S^-½ for a and R_Aᵀ U S^-½ for b. It returns
-// ErrZero if all singular values are 0.
+// ErrZero if all singular values are 0. The surroundings are the nodes within a few wires.
 func (c *contraction) learnProjectors(a, b int32, rows int) (projectors, error) {
 	ra, rb, err := c.gaugeBundle(a, b)
 	if err != nil {
@@ -124,10 +124,10 @@ func (c *contraction) learnProjectors(a, b int32, rows int) (projectors, error) 
 	return p, nil
 }
 
-// gaugeBundle returns the triangles R_A and R_B of nodes a and b for the bundle, all wires between them, in the gauge of their
-// surroundings, the nodes within a few wires. Each is a matrix of at most d × d, with d the dimension of the bundle of a and b. The
-// surroundings are two trees with the roots a and b. It goes through them, the farthest nodes first: a node is multiplied by the triangles
-// of its children and factored as Q R, and its triangle R goes to its parent.
+// gaugeBundle returns the triangles R_A and R_B of nodes a and b for the bundle, all wires between them. The nodes within a few wires,
+// their surroundings, are taken into account. Each triangle is a matrix of at most d × d, with d the dimension of the bundle of a and b.
+// The surroundings are two trees with the roots a and b. It goes through them, the farthest nodes first: a node is multiplied by the
+// triangles of its children and factored as Q R, and its triangle R goes to its parent.
 func (c *contraction) gaugeBundle(a, b int32) (ra, rb []float64, err error) {
 	surrounding := slices.Clone(c.net.surroundings(a, b, c.options.Gauge))
 	childrenOf := make(map[int32][]int32, len(surrounding)) // without children whose triangle is a multiple of the identity
@@ -156,7 +156,8 @@ func (c *contraction) gaugeBundle(a, b int32) (ra, rb []float64, err error) {
 
 // nodeTriangle multiplies node a by the triangles of its children, on the bundles that lead to them, and returns the triangle R of the
 // result: as a matrix (other axes × bundle that leads to node towards) it is Q R. R is scaled by a power of two. It returns nil if R is a
-// multiple of the identity. The children are nodes farther from the bundle that is truncated, and towards is the next node nearer to it.
+// multiple of the identity. The children are nodes farther from the bundle that is truncated, and towards is the next node nearer to it. A
+// bundle is all wires between two nodes.
 func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleOf map[int32][]float64) ([]float64, error) {
 	in := c.nodeArray(a)
 	if c.net.nodes[a].isCopy {
@@ -164,7 +165,7 @@ func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleO
 			return nil, nil
 		}
 		d := c.net.wires[c.net.nodes[a].legs[0]].dim
-		in.data = copyTensor(d)
+		in.data = copyTensor(d) // copy tensors are not stored
 	}
 	layout, bundle, dims := c.arrangeAxes(a, towards, children...)
 	x, isBuffer := c.pack(in, dims, layout)
@@ -177,7 +178,7 @@ func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleO
 	if err != nil {
 		return nil, fault.Wrap(fault.Unsupported, err)
 	}
-	_, err = legs.Rescale(t)
+	_, err = legs.Rescale(t) // the power of 2 is dropped: projectors do not depend on it
 	return t, err
 }
 
@@ -185,7 +186,7 @@ func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleO
 // a buffer; then it is released.
 //
 // x has the axes (ranks of the children so far, bundle of the next child, all other axes). Each step replaces the bundle, of dimension d,
-// by the rank of the child's triangle, a matrix of rank × d.
+// by the rank of the child's triangle, a matrix of rank × d. A bundle is the axes of all wires between two nodes.
 func (c *contraction) multiplyTriangles(
 	a int32, x []float64, isBuffer bool, children []int32, triangleOf map[int32][]float64,
 ) (product []float64, isProductBuffer bool) {
@@ -197,7 +198,7 @@ func (c *contraction) multiplyTriangles(
 		y := c.Get(leading * rank * trailing)
 		for i := range leading {
 			out, in := y[i*rank*trailing:][:rank*trailing], x[i*d*trailing:][:d*trailing]
-			c.multiplyMatrices(out, triangleOf[child], in, 1, rank, d, trailing)
+			c.multiplyMatrices(out, triangleOf[child], in, 1, rank, d, trailing) // 1: a single batch
 		}
 		c.flops += 2 * float64(len(y)) * float64(d) // d products and sums for each entry
 		if isBuffer {
