@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -35,6 +36,26 @@ func TestGrowingPartials(t *testing.T) {
 		}
 		if fmt.Sprint(chunks) != c.chunks || progress != c.progress {
 			t.Errorf("%s: chunks %v and %v, want %s and %v", name, chunks, progress, c.chunks, c.progress)
+		}
+	}
+}
+
+// Partials of different requests, arithmetics or plans are not added up.
+func TestPartialsOfOneRunOnly(t *testing.T) {
+	first := message.Partial{Digest: "request", NumericKind: "kind", JobBlob: "plan"}
+	for name, c := range map[string]struct {
+		alter func(*message.Partial)
+		want  error
+	}{
+		"another request":    {func(p *message.Partial) { p.Digest = "other" }, ErrDigests},
+		"another arithmetic": {func(p *message.Partial) { p.NumericKind = "other" }, ErrNumericKinds},
+		"another plan":       {func(p *message.Partial) { p.JobBlob = "other" }, ErrPlans},
+	} {
+		second := first
+		c.alter(&second)
+		noHost := &sums{} // no plan is read
+		if _, err := noHost.commonPlan(t.Context(), []*message.Partial{&first, &second}); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
 }
