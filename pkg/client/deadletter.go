@@ -68,7 +68,7 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]DeadLetter, 
 			err = wire.Decode(m.Data, &l)
 		}
 		if err != nil {
-			l = asDeadLetter(m, err)
+			l = asDeadLetter(m, err) // a letter that says why this one cannot be read
 		}
 		letters = append(letters, DeadLetter(l))
 	}

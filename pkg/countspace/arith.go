@@ -59,7 +59,7 @@ func (p Poly) Mul(q Poly, ops *Ops) Poly {
 		p, q = q, p
 	}
 	if isOneLeg(q) {
-		ops.Add(2 * p.Size())
+		ops.Add(2 * p.Size()) // each of its two coefficients times all of p
 		return mulOneLeg(p, q)
 	}
 
@@ -67,7 +67,7 @@ func (p Poly) Mul(q Poly, ops *Ops) Poly {
 	for a := range shape {
 		shape[a] = p.Shape[a] + q.Shape[a] - 1
 	}
-	if isThin(q) {
+	if isThin(q) { // most of its coefficients are 0: only the others count
 		return mulThin(p, q, shape, ops)
 	}
 	if isThin(p) {
@@ -118,7 +118,7 @@ func product(vars int, ps []Poly, ops *Ops) (p Poly, constant scaled.Number, isC
 	left, leftConstant, isLeftConstant := product(vars, ps[:half], ops)
 	right, rightConstant, isRightConstant := product(vars, ps[half:], ops)
 	if isLeftConstant && isRightConstant {
-		if vars < 2 || !rightConstant.IsZero() { // counted as by Mul
+		if vars < 2 || !rightConstant.IsZero() { // as Mul counts: in several variables it passes over coefficients of 0
 			ops.Add(1)
 		}
 		return Poly{}, leftConstant.Mul(rightConstant), true

@@ -136,7 +136,7 @@ func Hadamard(a, b Poly) Poly {
 		shape[i] = min(shape[i], b.Shape[i])
 	}
 
-	a, b = Crop(a, shape), Crop(b, shape)
+	a, b = Crop(a, shape), Crop(b, shape) // copies: the caller's a stays as it is
 	for i := range a.Coef.Mant {
 		a.put(i, a.Coef.At(i).Mul(b.Coef.At(i)))
 	}

@@ -118,8 +118,9 @@ func (e *expansion) count() {
 	e.uncounted = 0
 }
 
-// addTerms adds the terms of the power whose factors from the terms of p behind term k are chosen, for all choices of the remaining factors
-// from the terms 0 to k. value is the term that has all of them from term 0, and index its index in the result's box.
+// addTerms adds terms of the power p^m to the result. A term of the power has m factors, each a term of p. The caller has chosen how many
+// are from each of the terms behind term k; addTerms goes through all choices of the remaining ones from the terms 0 to k. value is the
+// term of the power that takes all of these from term 0, and index is its index in the result.
 func (e *expansion) addTerms(k int, value scaled.Wide, remaining, index int) {
 	if k == 0 {
 		e.result.put(index, e.result.Coef.At(index).Add(value.Number()))
@@ -134,7 +135,8 @@ func (e *expansion) addTerms(k int, value scaled.Wide, remaining, index int) {
 			return
 		}
 
-		// One more factor from term k is one less from term 0, and the multinomial coefficient changes by (remaining−n)/(n+1).
+		// One more factor from term k is one less from term 0: the value changes by the ratio of their coefficients, the index by the
+		// distance of their indices, and the multinomial coefficient by (remaining−n)/(n+1).
 		value = value.Mul(e.ratio[k-1]).Mul(fraction(remaining-n, n+1))
 		index += e.step[k-1]
 	}

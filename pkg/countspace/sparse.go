@@ -54,9 +54,9 @@ func (s sums) addMultiple(x scaled.Number, p Poly, shift []int) int {
 	return s.addRows(x, p, shift, 0, 0, 0)
 }
 
-// addRows does what addMultiple does, for all c whose counts of the variables before axis have been chosen by the caller. indexS and
-// indexP are the row-major indices of the chosen counts in s and p, over the variables before axis. It calls itself for each count of
-// variable axis.
+// addRows adds x·p[c] to the sum at c + shift, for all c at which both exist and which begin with the counts that the caller has chosen for
+// the variables before axis. indexS and indexP are the row-major indices of the chosen counts in s and p, over the variables before axis.
+// It calls itself for each count of variable axis. n is the number of sums that changed.
 func (s sums) addRows(x scaled.Number, p Poly, shift []int, axis, indexS, indexP int) (n int) {
 	if axis == len(shift) {
 		return s.addRun(x, p.Coef, indexS, indexP, 1)

@@ -118,7 +118,7 @@ func runClock(ctx context.Context, m *miniredis.Miniredis) {
 // Connect returns a connection within the process. Close closes it, if nobody did before.
 func (s *Stack) Connect(name string) (*nats.Conn, error) {
 	var server nats.InProcessConnProvider = s.nats
-	if s.memory != nil {
+	if s.memory != nil { // everything is in memory, and no NATS server runs
 		server = s.memory
 	}
 	nc, err := nats.Connect("", nats.InProcessServer(server), nats.Name(name), nats.Token(s.options.Token),

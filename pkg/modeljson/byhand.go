@@ -140,11 +140,11 @@ func (t *table) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// closeList notes that a list at a depth ends with this many items. Lists of one depth have the same length. The first
-// list that ends is an innermost one.
+// closeList notes that a list at a depth ends with this many items. All lists of one depth must have the same length. The first list that
+// ends is an innermost one: its depth says how many depths there are.
 func (t *table) closeList(depth, length int) {
 	if len(t.counts) == 0 {
-		t.counts = slices.Repeat([]int{-1}, depth+1)
+		t.counts = slices.Repeat([]int{-1}, depth+1) // −1: no list of this depth has ended yet
 	}
 	switch {
 	case depth >= len(t.counts):

@@ -91,7 +91,8 @@ func contractLegs[T any](
 	return p
 }
 
-// embed returns, for each coefficient over the box narrow, its position in the box wide, which contains it.
+// embed returns, for each coefficient of a polynomial of shape narrow, its position in the row-major list of one of shape wide. The
+// coefficient keeps its exponents c, 0 ≤ c[a] < narrow[a] ≤ wide[a].
 func embed(narrow, wide []int) []int {
 	positions := make([]int, boxSize(narrow))
 	c := make([]int, len(narrow))
@@ -114,7 +115,8 @@ func boxSize(shape []int) int {
 	return size
 }
 
-// checkPartialTables returns ErrTooLarge if a table of polynomials on the way of contractLegs has too many coefficients.
+// checkPartialTables returns ErrTooLarge if contractLegs would make a table with too many coefficients. That function contracts the last
+// leg first: after leg, a polynomial over the weights of the legs from leg on is left for each combination of values of the legs before.
 func (t *Dense) checkPartialTables(w []LegWeights, d int) error {
 	limit := max(MaxCoefficients, len(t.Data))
 	for leg := range t.Shape {

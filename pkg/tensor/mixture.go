@@ -27,8 +27,8 @@ func mixture(t *Dense, maxRank, depth int) (best *CP, ok bool) {
 }
 
 // mixtureOver returns t as Σ_A 1_A ⊗ (decomposition of a slice): for each set A of values of the leg that have the same slice, the terms of
-// this slice times the vector that is 1 on A and 0 elsewhere. ok is false if that takes more than maxRank terms. Slices of zeros have no
-// terms, so zeros stay zeros. depth bounds how often slices may be decomposed in this way themselves.
+// this slice times the vector that is 1 on A and 0 elsewhere. Slices of zeros have no terms, so zeros stay zeros. ok is false if t takes
+// more than maxRank terms, or none, since all its entries are 0. depth bounds how often slices may be decomposed in this way themselves.
 func (t *Dense) mixtureOver(leg, maxRank, depth int) (c *CP, ok bool) {
 	c = &CP{Shape: t.Shape, Vectors: make([][]float64, len(t.Shape))}
 	sliceAt := make([]*Dense, t.Shape[leg]) // by value of the leg

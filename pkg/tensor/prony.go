@@ -79,8 +79,9 @@ func countLegs(l countspace.Levels) (free, fixed int) {
 	return free, fixed
 }
 
-// nodeVectors returns a vector for each leg, whose outer product is the node's share of a term: a or b by the level of the value on legs
-// with both levels, 1 on the others, times the term's own vector. ok is false if a product is too small for a float64.
+// nodeVectors returns a vector for each leg, whose outer product is what the node (a, b) contributes to a term. On a leg with values at
+// both levels the entry of a value is a if the value is at level 0 and b if it is at level 1; on all other legs it is 1. The entry is
+// multiplied by that of the term's own vector. ok is false if a product is too small for a float64.
 func (t *SymmetryCP) nodeVectors(term SymmetryRankOne, n node) (vectors [][]float64, ok bool) {
 	vectors = make([][]float64, len(t.Shape))
 	for leg, levels := range t.Levels.Of {

@@ -131,9 +131,12 @@ func AddUp(in Input) Total {
 	return t
 }
 
-// decisive returns the estimate whose error is that of the query if there is no answer, and whose quality, if known, is that of the answer.
-// It is the last estimate that was evaluated, nil if there is none. But if an exact estimate was refused, with an error and evaluation went
-// on, that one is decisive if there is no answer after all, or if the error says that the model is at fault.
+// decisive returns the estimate that stands for the whole sequence: without an answer its error is the query's, and with one its quality,
+// if known, is the answer's.
+//
+//   - If an exact estimate had an error and evaluation went on without it (refused), it is that one, provided that there is no answer after
+//     all or that the error says that the model is at fault.
+//   - Otherwise it is the last estimate that was evaluated, nil if there is none.
 func (g *sequence) decisive() *estimate {
 	if r := g.refused; r != nil && (g.best == nil || r.err.Code == fault.BadInput) {
 		return r
@@ -275,7 +278,7 @@ func newTotal(in Input) Total {
 
 	if p := a.Plan; p != nil {
 		r.Method = p.Method
-		r.Components = p.PartCount() - countFinders(p)
+		r.Components = p.PartCount() - countFinders(p) // parts that find assignments are no components of Z
 		r.Warnings = append(r.Warnings, p.Warnings...)
 		if !p.Grows() && len(p.Estimates) > 0 {
 			reportQuality(&r, p.Estimates[0].Quality)

@@ -186,6 +186,7 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 // (btn.Network.Summed).
 func (p planner) exactTotal(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
 	onNetwork := p // the planner of the network that the plan is for
+	// The sum over a variable that only Z needs may make terms of a core vanish: without them the network is a smaller one.
 	if summed := p.Conditioned.WithoutVanishingTerms(); summed != p.Conditioned && want.IsTotal() {
 		onNetwork = p.withJob(p.OnSummedNetwork(summed))
 	}

@@ -21,9 +21,9 @@ func AssignFirst(
 	ctx, enough context.Context, net *btn.Network, p *problem.Problem, d btn.Demand, s query.Settings,
 ) (*btn.Assignment, error) {
 	s = s.WithDefaults()
-	m := requested(s.Method)
+	m := requested(s.Method) // nil for the methods exact and auto
 	isAuto := (&proposal.Job{Settings: s}).IsAuto()
-	answersByEstimates := m != nil && m.Grows || m == nil && isAuto
+	answersByEstimates := m != nil && m.Grows || m == nil && isAuto // Grows: its plans are sequences of estimates
 	wantsMore := d.WantsAssignments() || d.IsParametric() || len(d.Joint) > 0
 	if !answersByEstimates || wantsMore {
 		return nil, nil

@@ -23,7 +23,7 @@ type span struct {
 	wide int     // the number of wide tables
 }
 
-// add adds the span of a table, log2 of its largest over its smallest entry, if that is above wideBits (128).
+// add adds the span of a table, log2 of its largest over its smallest absolute entry other than 0, if that is above wideBits (128).
 func (s *span) add(data []float64) {
 	smallest, largest := math.Inf(1), 0.0
 	for _, x := range data {

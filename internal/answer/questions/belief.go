@@ -233,7 +233,7 @@ func scaleMarginal(p []float64, beliefs []factorgraph.Likelihood, k int, believe
 
 // mix writes the marginals and the joint marginal under the beliefs into the result. The query has a further demand b for each combination
 // of values of the believed variables, with the total a.kindTotals[b]. The result is the mean of the marginals of these totals, weighted by
-// shares. If the totals have no marginals, or no joint marginal, nothing is written for them.
+// shares[b], the probability of b under the beliefs. If the totals have no marginals, or no joint marginal, nothing is written for them.
 func (a *answer) mix(shares []float64) {
 	var marginals [][]float64
 	var cells []float64

@@ -106,8 +106,9 @@ func (c *cutter) addGrowing(assignments []btn.Assignment, longest int) (ends []i
 	return ends
 }
 
-// fixedUnits returns the units of the queries that need all their values, in the order of queries and parts. interim are those whose value
-// is an answer by itself.
+// fixedUnits returns the units of work (one part of the plan of one query each) of the queries that need the values of all their parts. A
+// query whose plan grows, a sequence of estimates, does not. interim has the units whose value is an answer by itself. Both lists are in
+// the order of queries and parts.
 func fixedUnits(assignments []btn.Assignment) (interim, remaining []btn.Unit) {
 	for q, a := range assignments {
 		if a.Error != nil || a.Plan.Grows() {

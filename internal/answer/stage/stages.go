@@ -245,8 +245,8 @@ func (c *contractor) contractOne(u plannedUnit) (btn.UnitValue, error) {
 	return c.valueOf(u, p, v, err)
 }
 
-// contractBatch computes the values of units that have one part in common, for several demands. Units whose network under their evidence
-// cannot be made have the error in their value, and the others are contracted together. The error is the context's.
+// contractBatch computes the values of the units of a batch: one part of a plan for several demands. If the network under the evidence of
+// a unit cannot be made, its value has the error; all other units are contracted together. The error is the context's.
 func (c *contractor) contractBatch(part contraction.Batcher, batch []plannedUnit) ([]btn.UnitValue, error) {
 	values := make([]btn.UnitValue, len(batch))
 	var problems []*problem.Problem
@@ -275,8 +275,8 @@ func (c *contractor) contractBatch(part contraction.Batcher, batch []plannedUnit
 	return values, nil
 }
 
-// problemOf returns the problem of a unit: the network under the evidence of its demand. It remembers the problem for the next unit, if
-// that is of the same demand.
+// problemOf returns the problem of a unit of work (one part of the plan of one demand): the network under the demand's evidence. It
+// remembers the problem for the next unit, since units of one demand follow each other. u.Query is the number of the demand.
 func (c *contractor) problemOf(u plannedUnit) (*problem.Problem, error) {
 	if c.query == u.Query {
 		return c.problem, nil
@@ -285,7 +285,7 @@ func (c *contractor) problemOf(u plannedUnit) (*problem.Problem, error) {
 	p, err := c.options.Shared.Problem(u.net, u.netDemand.Evidence, u.Messages, options) // u.Messages: of belief propagation, from planning
 	c.query, c.problem = u.Query, p
 	if err != nil {
-		c.query = -1 // nothing is remembered
+		c.query = -1 // no demand has this number: nothing is remembered
 	}
 	return p, err
 }

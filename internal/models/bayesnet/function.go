@@ -89,8 +89,9 @@ func (b *boxes) split(parents, dims, values []int) bool {
 	return true
 }
 
-// groupCost rates the groups of states of parent k by the functions that they give, the smaller the better: a constant function costs 1,
-// since it is one box, and any other costs as much as the whole table could have boxes. So a single one outweighs all constant ones.
+// groupCost rates the groups of states of parent k by the functions of the other parents that they give; a smaller cost is better. A
+// constant function costs 1, since it is a single box (a product of sets of states on which the function has one value). Any other function
+// costs len(values), the most boxes that the whole table could have, so that a single one outweighs all constant ones.
 func groupCost(dims, values []int, k int, groups [][]int) (cost int) {
 	for _, group := range groups {
 		if isConstant(fixParent(dims, values, k, group[0])) {

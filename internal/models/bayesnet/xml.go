@@ -76,7 +76,7 @@ func (s *source) newDecoder() *xml.Decoder {
 }
 
 // forEachElement calls do for every element directly below a path of names, such as bif, network, with all that the
-// element contains. It passes elements elsewhere. A second element at the path is an error.
+// element contains. It skips elements elsewhere. A second element at the path is an error.
 func (s *source) forEachElement(path []string, do func(*element)) {
 	d := s.newDecoder()
 	entered := false                // the path was there
@@ -110,7 +110,7 @@ func (s *source) forEachElement(path []string, do func(*element)) {
 			return
 		}
 		if err != nil {
-			s.failXML(offset, err)
+			s.failXML(offset, err) // sets s.err, which ends the loop
 		}
 	}
 }

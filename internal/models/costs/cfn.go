@@ -89,7 +89,7 @@ func (p *cfn) acceptMember(name string) bool {
 	return false
 }
 
-// hasMore reports whether a list has another item. If not, it passes the closing brace.
+// hasMore reports whether a list has another item. If the closing brace is next instead, it reads past it and returns false.
 func (p *cfn) hasMore(list string) bool {
 	switch {
 	case p.Err != nil:
@@ -137,7 +137,7 @@ func (p *cfn) readProblem() {
 	if p.Err == nil {
 		p.top = p.parseCost(number, "mustbe")
 	}
-	if p.hasMore("problem") { // if not, it passes the closing brace
+	if p.hasMore("problem") { // at the closing brace hasMore reads past it and returns false
 		p.failWanted("the end of problem")
 	}
 }
@@ -244,7 +244,7 @@ func (p *cfn) readDefinition(title, name string, scope []int) {
 	default:
 		p.readDense(title, name, scope)
 	}
-	if p.hasMore(title) { // if not, it passes the closing brace
+	if p.hasMore(title) { // at the closing brace hasMore reads past it and returns false
 		p.failWanted("the end of " + title)
 	}
 }
@@ -361,7 +361,7 @@ func (p *cfn) readTyped(title string, scope []int) {
 		return
 	}
 	p.addFormula(title, kind, scope, parameters)
-	if p.hasMore(title) { // if not, it passes the closing brace
+	if p.hasMore(title) { // at the closing brace hasMore reads past it and returns false
 		p.failWanted("the end of " + title)
 	}
 }

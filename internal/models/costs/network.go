@@ -60,7 +60,7 @@ func newNetwork(format string, r io.Reader, l uai.Limits) *network {
 	l.Domain = cmp.Or(l.Domain, 1<<20)
 	l.Legs = cmp.Or(l.Legs, 1<<26)
 	l.Entries = cmp.Or(l.Entries, 1<<27)
-	return &network{Scanner: words.New(format, r, l.Bytes), limits: l, top: math.Inf(1)}
+	return &network{Scanner: words.New(format, r, l.Bytes), limits: l, top: math.Inf(1)} // top: no cost is forbidden by the bound yet
 }
 
 // addVariable adds a variable of this many values; title names it in errors.

@@ -144,9 +144,10 @@ func (p *graph) setSize(j, label, size int) {
 	}
 }
 
-// readTable reads a table of the shape: the entries that are not 0, each with its position.
+// readTable reads a table of the shape: the entries that are not 0, each with its position. It returns nil after an error.
 func (p *graph) readTable(j int, shape []int) *tensor.Dense {
 	size := decimal.Entries(shape)
+	// A short file may list few entries of huge tables: all tables together may have spare entries more than the file has bytes so far.
 	if mostEntries := min(int64(p.limits.Entries), p.BytesRead+spare); int64(size) > mostEntries-int64(p.entries) {
 		p.FailInput(uai.ErrLimit, "factor %d: its table needs %s entries, this file may have %d in all tables together", j,
 			decimal.EntriesText(size), mostEntries)
