@@ -102,7 +102,8 @@ func (w *walker) readToken() bool {
 	return true
 }
 
-// readKey reads a key of the object top, and notes it. It returns false if the key is unknown or there twice.
+// readKey reads a key of the object top, and notes it: top.seenKeys has a bit for each key. It returns false if the key is unknown or there
+// twice.
 func (w *walker) readKey(top *place) bool {
 	name, ok := w.readText()
 	number, known := keyNumbers[string(name)]

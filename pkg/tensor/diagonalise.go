@@ -51,9 +51,9 @@ func diagonalise(t *Dense, maxRank int) (c *CP, ok bool) {
 	return nil, false
 }
 
-// compress returns a core in which every leg ℓ has only some of its values: their slices of t are independent and span all its slices. The
-// matrix expand[ℓ] gives the slices of all values from them: t is the core, multiplied along every leg ℓ by expand[ℓ]. ok is false if a leg
-// needs more than maxRank values, or if t is 0.
+// compress returns a core, which is t with only some of the values of every leg ℓ: the slices of t at these values are independent, and
+// the slice at any other value is a linear combination of them. expand[ℓ] has the coefficients: t is the core, multiplied along every leg ℓ
+// by expand[ℓ]. ok is false if a leg needs more than maxRank values, or if t is 0.
 func compress(t *Dense, maxRank int) (core *Dense, expand [][]float64, ok bool) {
 	core = t
 	for leg := range t.Shape {
@@ -108,7 +108,7 @@ func prefixSkeleton(t *Dense, k, maxRank int) (s skeleton, ok bool) {
 func candidateTerms(t *Dense, maxRank int) (candidates [][][][]float64) {
 	switch len(t.Shape) {
 	case 0:
-		return [][][][]float64{{{}}}
+		return [][][][]float64{{{}}} // one candidate: a single term, without vectors, as there are no legs
 	case 2:
 		return [][][][]float64{matrixTerms(t)}
 	}

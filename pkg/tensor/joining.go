@@ -153,8 +153,9 @@ func (j joining) appendMultipliers(list []int, b, a int) []int {
 	return list
 }
 
-// box returns the box of the product over all legs: its side for a variable is one more than the number of legs that have it. It returns
-// ErrTooLarge if this box, or that of the count polynomial, has too many coefficients.
+// box returns the shape of the product of the polynomials of all legs, the number of coefficients along each variable: one more than the
+// number of legs in whose polynomial the variable occurs. It returns ErrTooLarge if the product, or the count polynomial that is made of
+// it, has too many coefficients.
 func (j joining) box(w []LegWeights) ([]int, error) {
 	shape := filled(j.vars(), 1)
 	for leg, list := range w {

@@ -43,7 +43,7 @@ func LegPolys(t Tensor, w []LegWeights, d int, ops *countspace.Ops) ([][]countsp
 // checkLegPolys returns ErrTooLarge if polynomials over a box have too many coefficients together: one for each value of each leg, and one
 // more on the way there.
 func checkLegPolys(dims, box []int) error {
-	values := 1
+	values := 1 // the one on the way
 	for _, d := range dims {
 		values += d
 	}
@@ -96,7 +96,7 @@ func (t *CP) legPolys(w []LegWeights, d int, ops *countspace.Ops) [][]countspace
 			polyOfOthers = polyOfOthers.Scale(scaled.FromFloat(weight))
 
 			v := t.Vectors[leg]
-			if v == nil {
+			if v == nil { // the identity: term i is at value i only
 				out[leg][i] = out[leg][i].Add(polyOfOthers)
 				continue
 			}

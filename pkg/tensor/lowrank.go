@@ -23,8 +23,9 @@ const (
 // if none was found. It finds: rank one; a constant plus one point or slab (clauses); noisy-or
 // as two terms, parity, equality, and in general the decomposition of a table that has one with
 // linearly independent terms on two groups of legs and pairwise different ones on the rest
-// (simultaneous diagonalisation); tables over two legs by elimination, equality, selectors and
-// other mixtures by their slices; symmetric tensors of two levels over any number of legs by the
+// (simultaneous diagonalisation); tables over two legs by elimination, equality, selectors (a leg that
+// says which of two other legs a fourth copies) and other mixtures by their slices; symmetric tensors of
+// two levels over any number of legs by the
 // recurrence of their values (Prony). A CP tensor of few terms is returned without its zero terms.
 //
 // Every result has been compared with t: each entry agrees within 1e-13 of the largest and 1e-9 of

@@ -50,8 +50,8 @@ func (g *sequence) decide() {
 
 // collectStatements returns the statements of all judges that have a value. A judge knows the estimates of one method, and states how far
 // they may be off. Each judge makes its statement, and then reconsiders it beside those of the others. If a method has probably lost a
-// phase, the part of Z around one fixed point of belief propagation, its uncertainty is raised. If the best estimate of a judge is complete,
-// which means that it dropped nothing, only the statement of that judge is returned, as complete.
+// phase, the part of Z around one fixed point of belief propagation, its uncertainty is raised. If the best estimate of a judge is
+// complete, which means that it dropped nothing, only the statement of that judge is returned, as complete.
 func (g *sequence) collectStatements() (list []judge.Statement, complete *judge.Statement) {
 	statements := make([]*judge.Statement, 0, len(g.judges.All))
 	for _, j := range g.judges.All {

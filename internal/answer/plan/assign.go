@@ -223,6 +223,7 @@ const leastExact = 5 * time.Millisecond
 // exactInTime returns an exact plan for Z and marginals, as exact does. Under method auto the search for it may take only a share of the
 // time for planning, since estimates can answer as well. If that time ends, the error is fault.OverBudget.
 func (p planner) exactInTime(ctx context.Context, ask proposal.Ask) (assignment *btn.Assignment, err error) {
+	// Z and marginals alone, whatever else is wanted.
 	ask = proposal.Ask{Want: btn.Want{Marginals: ask.Marginals, Targets: ask.Targets}, Accepts: ask.Accepts}
 	if !p.IsAuto() {
 		return p.exact(ctx, ask)

@@ -171,9 +171,9 @@ func fit(p []float64, beliefs []factorgraph.Likelihood) (f fitted, why string) {
 	return f, ""
 }
 
-// fitRound does one round of proportional fitting: for each variable in turn it scales the distribution so that the marginal of this
-// variable is the believed one. It multiplies the factors into the likelihoods of the answer. If a value is impossible and believed with a
-// probability above 0, it stops, and why is that in words; otherwise why is "".
+// fitRound does one round of proportional fitting: for each variable in turn it scales the distribution f.shares so that the marginal of
+// this variable is the believed one. A value x needs the factor believed/current, by which its likelihood in the answer is multiplied too.
+// If a value is impossible and believed with a probability above 0, it stops, and why is that in words; otherwise why is "".
 func (f *fitted) fitRound(beliefs []factorgraph.Likelihood, believed [][]float64) (why string) {
 	for k := range beliefs {
 		current := marginal(f.shares, beliefs, k)

@@ -45,8 +45,8 @@ var likelihood = kind{
 	},
 }
 
-// gradientsOf returns the derivatives of Z divided by Z, core by core. Core c has sizes[c] of the derivatives. If a quotient is beyond
-// float64, all quotients are given as mantissas and exponents. z is Z.
+// gradientsOf returns the derivatives of Z divided by Z, core by core (a core is the tensor of one factor of the model). Core c has
+// sizes[c] of the derivatives. If a quotient is beyond float64, all quotients are given as mantissas and exponents. z is Z.
 func gradientsOf(derivatives []scaled.Number, sizes []int, z scaled.Number) query.Gradients {
 	quotients := make([][]float64, len(sizes))
 	next := 0 // in derivatives

@@ -196,6 +196,7 @@ func (s *conflictSearch) isZeroUnder(e factorgraph.Evidence) (isZero, ok bool) {
 	queries := []query.Query{{Evidence: e}}
 	settings := query.Settings{Method: query.MethodExact, Memory: s.options.Memory}
 	assignments, err := Learn(s.ctx, s.net, queries, settings, nil, &s.known) // nil: no memo of plans
+	// A plan of so many parts would cost as much as all tests together may.
 	if err != nil || assignments[0].Error != nil || assignments[0].Plan.PartCount() > conflictTests {
 		return false, false
 	}

@@ -182,7 +182,8 @@ func (p *dsc) readParentStates(offset int, rows *rowReader) (row int) {
 			return 0
 		}
 		if count++; count <= len(parents) {
-			row = row*rows.table.Shape[count-1] + p.stateIndex(start, parents[count-1], label, c == '"')
+			isQuoted := c == '"' // then digits are a name, not a position
+			row = row*rows.table.Shape[count-1] + p.stateIndex(start, parents[count-1], label, isQuoted)
 		}
 		p.accept(',') // if it is there
 	}

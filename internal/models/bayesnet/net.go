@@ -100,7 +100,7 @@ func (p *net) readAttribute(place string, take func(offset int, name string, ite
 // is nil.
 func (p *net) readValue(place string, items *[]string) {
 	depth, start := 0, p.offset
-	for !p.failIfLong(start, "%s", place) {
+	for !p.failIfLong(start, "%s", place) { // true after any error, too
 		switch c := p.peek(); {
 		case c == ';' && depth == 0:
 			p.offset++

@@ -47,7 +47,8 @@ func newNetwork(format lexicon, r io.Reader, limits uai.Limits) (*network, error
 	if err != nil {
 		return nil, err
 	}
-	maxEntries := min(cmp.Or(limits.Entries, 1<<27), spare+len(text.text)) // 2^27 entries take 1 GiB
+	// 2^27 entries take 1 GiB. A short file can declare large tables: all together may have spare entries more than it has bytes.
+	maxEntries := min(cmp.Or(limits.Entries, 1<<27), spare+len(text.text))
 	return &network{
 		source: text, unknown: limits.Unknown, m: &factorgraph.Model{Bayes: true, Names: []string{}, States: [][]string{}},
 		index: map[string]int{}, mostStates: cmp.Or(limits.Domain, 1<<20), entriesLeft: maxEntries, mostEntries: maxEntries,

@@ -111,7 +111,7 @@ func (n *network) addFunction(title string, scope []int, cost float64) *tensor.D
 		shape[k] = n.domains[v]
 	}
 	size := decimal.Entries(shape)
-	mostEntries := min(int64(n.limits.Entries), n.BytesRead+spare)
+	mostEntries := min(int64(n.limits.Entries), n.BytesRead+spare) // a short file may declare huge tables with a default cost
 	if int64(size) > mostEntries-int64(n.entries) {
 		n.FailInput(uai.ErrLimit, "%s: its table needs %s entries, this file may have %d in all tables together", title,
 			decimal.EntriesText(size), mostEntries)

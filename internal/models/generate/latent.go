@@ -183,8 +183,8 @@ func (o Latent) drawNoise(r *rand.Rand, scale float64) float64 {
 	return o.Noise / scale * r.NormFloat64()
 }
 
-// pairModel returns a model with a table for every pair of variables. ln of the table of i and j is Σ_k λ_k v_k(i, x) v_k(j, y) and, if the
-// pair is sparse or there is noise, a coupling of the two.
+// pairModel returns a model with a table for every pair of variables. ln of the table of i and j is Σ_k λ_k v_k(i, x) v_k(j, y), plus a
+// coupling of the two that is that of the pair in p.Sparse (0 if it is not there) and noise.
 func (o Latent) pairModel(p *Planted) (*factorgraph.Model, error) {
 	n, d := o.Variables, p.Domain
 	pairs := n * (n - 1) / 2
