@@ -130,8 +130,8 @@ func (c *Client) Close() {
 
 // Submit stores a model for the pipeline and returns the digest of the request. Submitting the same
 // request again, under the same id, is no new job. The error wraps ErrJobTaken if the id belongs to
-// another request, in any lane, ErrBusy if too many jobs of the tenant's lane wait, and
-// ErrFull if the server has no room for the job or, soon, for answers.
+// another request, in whatever lane (tenants are spread over lanes, each a queue of its own), ErrBusy if too many
+// jobs of the tenant's lane wait, and ErrFull if the server has no room for the job or, soon, for answers.
 func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err error) {
 	ctx, span := tracing.Child(
 		ctx, "submit", trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(tracing.Job.String(m.Job)),

@@ -79,9 +79,10 @@ func (q *waitWatcher) look(ctx context.Context) error {
 	return nil
 }
 
-// noteLane takes the result of one look at the workers (bus.Conn.CheckLane). A lane is the part of a stage's queue that the job is in. err
-// is nil if workers ask for the messages of the lane, else it is the reason why not; isStageUnserved is true if nobody asks for those of
-// any lane of a stage. It tells a reason that has stayed the same for laneLooks looks, or for stageLooks (fewer) if isStageUnserved.
+// noteLane takes the result of one look at the workers (bus.Conn.CheckLane). Tenants are spread over lanes, parts of a stage's queue with
+// messages of their own; the job is in one of them. err is nil if workers ask for the messages of that lane, else it is the reason why not.
+// isStageUnserved is true if nobody asks for those of any lane of a stage. noteLane tells a reason that has stayed the same for laneLooks
+// looks, or for stageLooks (fewer) if isStageUnserved.
 func (q *waitWatcher) noteLane(isStageUnserved bool, err error) {
 	if err == nil {
 		q.looksUnserved = 0

@@ -18,8 +18,8 @@ func (p Poly) Sub(q Poly) Poly {
 	return p.combine(q, scaled.Number.Sub)
 }
 
-// combine returns op of the coefficients of p and q over the smallest box that holds both. Coefficients that q does not have stay as p has
-// them.
+// combine returns op(p[c], q[c]), with 0 for a coefficient that p does not have. Where q has no coefficient, that of p stays as it is. The
+// result has the larger of the two sides along each variable.
 func (p Poly) combine(q Poly, op func(a, b scaled.Number) scaled.Number) Poly {
 	mustHaveVars(len(p.Shape), len(q.Shape))
 	shape := slices.Clone(p.Shape)
@@ -46,7 +46,7 @@ func (p Poly) Scale(x scaled.Number) Poly {
 	return r
 }
 
-// Mul returns p·q, [z^k] p·q = Σ_i p[i]·q[k−i], over the box shape(p) + shape(q) − 1. Every
+// Mul returns p·q, [z^k] p·q = Σ_i p[i]·q[k−i], of the shape shape(p) + shape(q) − 1. Every
 // coefficient is summed with the rounding of its own largest terms, so small ones keep all their
 // relative precision when nothing cancels. ops counts the operations, and may stop the product, whose
 // result is then of no use; nil counts none. Cost: Size(p)·Size(q) multiply-adds; if most

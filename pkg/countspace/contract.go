@@ -109,8 +109,8 @@ func Correlate(s, p Poly, ops *Ops) Poly {
 	return h
 }
 
-// CorrelateOn returns h[k] = Σ_j p[j]·s[k+j], as Correlate does, over the box of places, but only for the k at which places has a
-// coefficient other than 0. All others are 0. Cost: at most Size(p) multiply-adds for each such k.
+// CorrelateOn returns h[k] = Σ_j p[j]·s[k+j], as Correlate does, but only for the k at which places has a coefficient other than 0. h has
+// the shape of places, and its other coefficients are 0. Cost: at most Size(p) multiply-adds for each such k.
 func CorrelateOn(s, p, places Poly, ops *Ops) Poly {
 	mustHaveVars(len(s.Shape), len(p.Shape))
 	mustHaveVars(len(s.Shape), len(places.Shape))
@@ -129,7 +129,7 @@ func CorrelateOn(s, p, places Poly, ops *Ops) Poly {
 	return h
 }
 
-// Hadamard returns the coefficient-wise product a[c]·b[c] over the common box.
+// Hadamard returns the coefficient-wise product a[c]·b[c], for the c at which both have a coefficient.
 func Hadamard(a, b Poly) Poly {
 	mustHaveVars(len(a.Shape), len(b.Shape))
 	shape := slices.Clone(a.Shape)

@@ -8,7 +8,7 @@ import (
 
 // Powers: the count polynomial of many equal pieces.
 
-// Power returns p^m for m ≥ 0, over the box whose sides are m·(side − 1) + 1.
+// Power returns p^m for m ≥ 0. Along a variable along which p has side coefficients it has m·(side − 1) + 1.
 //
 // Where p has r coefficients that are not 0, in at least r−1 variables or r = 2, it is the
 // multinomial theorem,

@@ -91,7 +91,8 @@ func (s sums) addRun(x scaled.Number, v scaled.Vector, indexS, indexP, n int) in
 	return n
 }
 
-// mulThin returns p·q over the box shape, for canonical polynomials. It adds p times each coefficient of q that is not 0.
+// mulThin returns p·q, with coefficients of this shape, for canonical polynomials (all coefficients normalised). It adds p times each
+// coefficient of q that is not 0.
 func mulThin(p, q Poly, shape []int, ops *Ops) Poly {
 	s := newSums(shape)
 	c := make([]int, len(shape))
@@ -107,8 +108,8 @@ func mulThin(p, q Poly, shape []int, ops *Ops) Poly {
 	return s.poly()
 }
 
-// correlateThin returns h[k] = Σ_j p[j]·s[k+j] over the box shape, for canonical polynomials. It adds s times each coefficient of p that is
-// not 0.
+// correlateThin returns h[k] = Σ_j p[j]·s[k+j] for the k of this shape, for canonical polynomials (all coefficients normalised). It adds s,
+// shifted by −j, times each coefficient p[j] that is not 0.
 func correlateThin(s, p Poly, shape []int, ops *Ops) Poly {
 	h := newSums(shape)
 	j := make([]int, len(shape))

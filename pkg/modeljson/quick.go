@@ -50,13 +50,13 @@ func (p *places) add(offset int, isVariable, isFactor bool) {
 	}
 }
 
-// skipBlanks passes the space between tokens, and commas and colons within the document.
+// skipBlanks skips the space between tokens, and commas and colons within the document.
 func (w *walker) skipBlanks() {
 	for ; w.offset < len(w.data); w.offset++ {
 		switch w.data[w.offset] {
 		case ' ', '\n', '\r', '\t':
 		case ',', ':':
-			if len(w.stack) == 1 {
+			if len(w.stack) == 1 { // no object or array is open
 				return
 			}
 		default:
@@ -131,7 +131,7 @@ func (w *walker) readText() ([]byte, bool) {
 	return nil, false
 }
 
-// skipWord passes a number, true or false, that begins at start. It returns false if it may be a number too small for a float64.
+// skipWord skips a number, true or false, that begins at start. It returns false if that may be a number too small for a float64.
 func (w *walker) skipWord(start int) bool {
 	exponent := math.MaxInt // where the exponent begins, if there is one
 	for ; w.offset < len(w.data); w.offset++ {

@@ -65,8 +65,8 @@ func checkWeights(t Tensor, w []LegWeights, d int) error {
 	return nil
 }
 
-// weightBox returns the box of a count polynomial under w over d levels: for each level above 0, one more than the number of legs that
-// have a weight at that level.
+// weightBox returns the shape of a count polynomial under the leg weights w over d levels: for each level above 0, one more than the number
+// of legs that have a weight other than 0 at that level.
 func weightBox(w []LegWeights, d int) []int {
 	shape := make([]int, d-1)
 	for a := range shape {

@@ -49,7 +49,8 @@ func addMultiple(dst, src []scaled.Number, positions []int, shift int, f float64
 }
 
 // contractLegs returns the count polynomial of t over d levels. It contracts leg after leg, the last first. With m legs left, polys has a
-// polynomial over the box of the legs contracted for every combination y of values of the first m legs. Contracting the last of them gives
+// polynomial for every combination y of values of these m legs, whose exponents count the contracted legs by level. Contracting the last
+// of the m legs gives
 //
 //	contracted[y](z) = Σ_x (Σ_a w[x,a] z^a) polys[y,x](z).
 //
@@ -59,11 +60,11 @@ func contractLegs[T any](
 	t *Dense, w []LegWeights, d int, polys []T, ops *countspace.Ops,
 	add func(dst, src []T, positions []int, shift int, f float64), number func(T) scaled.Number,
 ) countspace.Poly {
-	shape := weightBox(nil, d) // the box of the polynomials
+	shape := weightBox(nil, d) // the shape of the polynomials: at first each is one number
 	for leg := len(w) - 1; leg >= 0; leg-- {
 		newShape := weightBox(w[leg:], d)
 		positions := embed(shape, newShape)
-		step := append([]int{0}, strides(newShape)...) // of a level in the new box
+		step := append([]int{0}, strides(newShape)...) // by how much one leg at a level moves a coefficient; level 0 is not counted
 		dim := t.Shape[leg]
 		size, newSize := boxSize(shape), boxSize(newShape)
 

@@ -40,8 +40,8 @@ func LegPolys(t Tensor, w []LegWeights, d int, ops *countspace.Ops) ([][]countsp
 	panic("tensor: unknown form")
 }
 
-// checkLegPolys returns ErrTooLarge if polynomials over a box have too many coefficients together: one for each value of each leg, and one
-// more on the way there.
+// checkLegPolys returns ErrTooLarge if polynomials of the shape box have too many coefficients together. There is one polynomial for each
+// value of each leg, and one more on the way there.
 func checkLegPolys(dims, box []int) error {
 	values := 1 // the one on the way
 	for _, d := range dims {

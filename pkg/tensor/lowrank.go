@@ -163,7 +163,8 @@ func scaledToOne(t *Dense) (scaled *Dense, exp int) {
 }
 
 // lowRankDense returns a table as a CP tensor of at most maxRank terms that equals it. ok is false if none was found. It tries the closed
-// forms first, which keep zeros and ones as they are. depth bounds how often mixture may call it again for slices.
+// forms first, rankOne and backgroundPlusOne, which keep zeros and ones as they are. mixture calls it again for parts of the table with
+// one leg fixed; depth is how often it may do so one within the other.
 func lowRankDense(t *Dense, maxRank, depth int) (c *CP, ok bool) {
 	if maxRank < 1 {
 		return nil, false

@@ -10,8 +10,9 @@ import (
 // of copy(s, c, p, m), c = p or c = m by the switch s, every slice at s and c has rank one.
 const mixtureDepth = 2
 
-// mixture returns t as a CP tensor of at most maxRank terms that decomposes its slices at the values of one leg (mixtureOver), the leg that
-// takes fewest terms. ok is false if there is none. It is tried last, as it may take more terms than needed.
+// mixture returns t as a CP tensor of at most maxRank terms. It decomposes the slices of t at the values of one leg, the tables that remain
+// when the leg is fixed at a value (mixtureOver), and takes the leg that gives the fewest terms. ok is false if no leg does. It is tried
+// last, as it may take more terms than needed.
 func mixture(t *Dense, maxRank, depth int) (best *CP, ok bool) {
 	for leg := range t.Shape {
 		limit := maxRank

@@ -147,8 +147,8 @@ func (g *sequence) decisive() *estimate {
 	return nil
 }
 
-// reportSequence fills in what an answer reports of a plan that grows: how the sequence of estimates ended, its estimates, and warnings. If
-// the quality of the decisive estimate is known, the result reports only this estimate, like a plan that does not grow.
+// reportSequence fills in what an answer reports of a plan that is a sequence of estimates: how the sequence ended, its estimates, and
+// warnings. If the quality of the decisive estimate is known, it reports only that quality, as for a plan of a single estimate.
 func (g *sequence) reportSequence(r *query.Result, decisive *estimate) {
 	if decisive != nil && decisive.Plan.Quality != nil {
 		reportQuality(r, decisive.Plan.Quality)
@@ -188,9 +188,9 @@ func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
 	return nil
 }
 
-// valuesByPart returns the value of each part of the plan, in the sequence of the parts. It returns an error if there can be no answer. If
-// the only reason is that values of a plan that does not grow are missing, it returns the values as well: a search among the parts may
-// still be the answer.
+// valuesByPart returns the value of each part of the plan, in the sequence of the parts. It returns an error if there can be no answer. A
+// plan that grows is a sequence of estimates, each of which may be an answer; any other plan needs the values of all parts. If the only
+// error is that some of these are missing, it returns the others as well: a search among the parts may still be the answer.
 func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
 	if failed := checkAssignment(in); failed != nil {
 		return nil, failed

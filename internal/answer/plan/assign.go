@@ -98,9 +98,10 @@ func (p planner) withJob(j *proposal.Job) planner {
 	return p
 }
 
-// assign chooses how one demand is answered: which parts provide what it wants. Usually net below is the planner's network, and conditioned
-// is net under the evidence. If likelihoods leave the range of float64, net is another network, which has them as tensors, and the planner
-// of that network chooses. That is not possible for a global method (IsGlobal), whose plan is for the complete network of all queries.
+// assign chooses how one demand (what is wanted under one evidence) is answered: by which parts of a plan. Usually net below is the
+// planner's network, and conditioned is net under the evidence. If likelihoods leave the range of float64, net is another network, which
+// has them as tensors (spread), and the planner of that network chooses. That is not possible for a global method (IsGlobal), whose plan is
+// for the complete network of all queries.
 func (p planner) assign(ctx context.Context, d btn.Demand) (*btn.Assignment, error) {
 	net, remaining, conditioned, err := p.Net.UnderEvidence(d.Evidence)
 	if wasSpread := net != p.Net; wasSpread && err == nil {
@@ -277,9 +278,9 @@ func (p planner) parametric(ctx context.Context, want btn.Want) (*btn.Assignment
 	return assignment, nil
 }
 
-// amongEstimates returns a plan of estimates with the estimate of the exact plan after the first of them and the bounds that follow it. It
-// is for an exact plan whose digits may all cancel: if the exact estimate has a value, that is the answer, otherwise the estimates go on.
-// It returns exact if there are no estimates that grow.
+// amongEstimates returns a plan that is a sequence of estimates, into which the estimate of the exact plan is inserted: after the first
+// estimate and the bounds that follow it. It is for an exact plan whose digits may all cancel. If the exact estimate has a value, that is
+// the answer; otherwise the other estimates go on. It returns exact if there is no such sequence.
 func (p planner) amongEstimates(ctx context.Context, want btn.Want, exact *btn.Assignment) (*btn.Assignment, error) {
 	estimates, err := p.estimates(ctx, want)
 	if err != nil || !estimates.Plan.Grows() { // the exact plan alone, unless the context has ended

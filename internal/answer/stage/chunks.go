@@ -154,7 +154,7 @@ func (c *cutter) cut() {
 	}
 }
 
-// add appends a unit, which takes the given flops, to the last chunk, or to a new one if the last one would exceed the limit.
+// add appends a unit, one part of a plan that takes these flops, to the last chunk, or to a new chunk if the last one would exceed c.limit.
 func (c *cutter) add(u btn.Unit, flops float64) {
 	last := len(c.chunks) - 1
 	if c.costs[last]+flops > c.limit {

@@ -76,9 +76,9 @@ func FirstResults(
 	return AggregateNow(job, assignments, values), nil
 }
 
-// propagateOne runs belief propagation for one demand until enough is done, on the part of the network that the demand depends on. It
-// returns the assignment, whose plan has the value of belief propagation and its bound, and the values of the plan's parts. The assignment
-// is nil if there is no such value, or an error. If a part fails, its error is in its value.
+// propagateOne runs belief propagation for one demand (what is wanted under one evidence) until the context enough is done, on the part of
+// the network that the demand depends on. It returns an assignment, whose plan has the value of belief propagation and its bound as parts,
+// and the values of these parts. The assignment is nil if there is no such value, or an error. If a part fails, its error is in its value.
 func propagateOne(
 	ctx, enough context.Context, net *btn.Network, d btn.Demand, s query.Settings,
 ) (*btn.Assignment, []btn.UnitValue, error) {

@@ -78,7 +78,7 @@ func (p *bif) readVariable(offset int) {
 	p.expect('{', "after variable %s", quote(name))
 	var states []string
 	for !p.accept('}') && p.err == nil {
-		p.peek() // passes white space and comments
+		p.peek() // skips white space and comments
 		start := p.offset
 		if p.readWord() != "type" {
 			p.offset = start
@@ -110,7 +110,7 @@ func (p *bif) readStates(name string) []string {
 // readDiscrete reads `discrete [ 2 ]` and returns the number of states. It returns 0, after an error with the code, if
 // the type is another one. what and name are the variable in errors.
 func (p *network) readDiscrete(what, name string, code fault.Code) int {
-	p.peek() // passes white space and comments
+	p.peek() // skips white space and comments
 	offset := p.offset
 	if kind := p.readWord(); kind != "discrete" {
 		p.failAs(code, offset, uai.ErrModel, "%s %s has the type %s, discrete is read", what, quote(name), quote(kind))
@@ -122,7 +122,7 @@ func (p *network) readDiscrete(what, name string, code fault.Code) int {
 // readStateList reads the names of states and the brace that closes them. It is an error if there are not as many as
 // announced.
 func (p *network) readStateList(what, name string, announced int) []string {
-	p.peek() // passes white space and comments
+	p.peek() // skips white space and comments
 	offset := p.offset
 	states, ok := p.readLabels('}', announced, nil)
 	if !ok {
@@ -156,7 +156,7 @@ func (p *bif) readDistribution(offset int) {
 		return
 	}
 	for !p.accept('}') && p.err == nil {
-		p.peek() // passes white space and comments
+		p.peek() // skips white space and comments
 		start := p.offset
 		if p.accept('(') { // a row with the states of the parents
 			if states, ok := p.readLabels(')', len(rows.scope)-1, rows.isState); !ok {
@@ -188,7 +188,7 @@ func (p *network) readScope(what string, find func(offset int, name string) int)
 	p.expect('(', "after %s", what)
 	var scope []int
 	for !p.accept(')') && p.err == nil {
-		p.peek() // passes white space and comments
+		p.peek() // skips white space and comments
 		offset := p.offset
 		name := p.readName()
 		if name == "" {

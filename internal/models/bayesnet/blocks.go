@@ -23,7 +23,7 @@ const mostDepth = 16
 
 // readTop reads `kind NAME { … }`, the only block of a file.
 func (s *source) readTop(kind string) (block field) {
-	s.peek() // passes white space and comments
+	s.peek() // skips white space and comments
 	block.offset = s.offset
 	if block.name = s.readWord(); block.name != kind {
 		s.offset = block.offset
@@ -47,7 +47,7 @@ func (s *source) readFields(place string, depth int) (list []field) {
 		s.fail(s.offset, uai.ErrLimit, "more than %d blocks within each other", mostDepth)
 	}
 	for s.err == nil && !s.accept('}') {
-		s.peek() // passes white space and comments
+		s.peek() // skips white space and comments
 		item := field{offset: s.offset}
 		item.name = strings.ToLower(s.readWord())
 		switch {

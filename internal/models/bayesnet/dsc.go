@@ -82,7 +82,7 @@ func (p *dsc) readNode(offset int) {
 	var states []string
 	display := ""
 	for !p.accept('}') && p.err == nil {
-		p.peek() // passes white space and comments
+		p.peek() // skips white space and comments
 		start := p.offset
 		switch p.readWord() {
 		case "name":
@@ -139,7 +139,7 @@ func (p *dsc) readDistribution(offset int) {
 		return
 	}
 	for !p.accept('}') && p.err == nil {
-		c := p.peek() // passes white space: the row begins at p.offset
+		c := p.peek() // skips white space: the row begins at p.offset
 		start := p.offset
 		switch {
 		case p.accept('('): // a row with the states of the parents

@@ -103,7 +103,8 @@ func groupCost(dims, values []int, k int, groups [][]int) (cost int) {
 	return cost
 }
 
-// addBox adds the current box, in which the node has this state. It returns false if there are too many boxes.
+// addBox adds the box of all combinations of parents' states that are in b.sides; in it the node has this state. It returns false if there
+// are too many boxes.
 func (b *boxes) addBox(state int) bool {
 	if len(b.terms) == b.mostBoxes {
 		return false

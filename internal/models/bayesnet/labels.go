@@ -10,9 +10,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// readLabels reads n names up to the closing character, and passes it. It reads them as words if that makes n names
-// that are known, and else with intervals, such as (0,20], as names. isKnown says whether a name may stand at position
-// k of the list; nil: every name may. ok is false if there are not n names; then list has those that there are.
+// readLabels reads n names and the closing character after them. It reads the names as words if that gives n names that are known, and else
+// with intervals, such as (0,20], as names. isKnown says whether a name may stand at position k of the list; nil: every name may. ok is
+// false if there are not n names; then list has those that there are.
 func (p *network) readLabels(end byte, n int, isKnown func(k int, name string) bool) (list []string, ok bool) {
 	// the list as words
 	start := p.offset

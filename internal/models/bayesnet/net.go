@@ -81,7 +81,7 @@ func (p *net) failKind(offset int, kind string) {
 // readAttribute reads `name = value;` and calls take, unless it is nil, with the words and texts of the value in their
 // order.
 func (p *net) readAttribute(place string, take func(offset int, name string, items []string)) {
-	p.peek() // passes white space and comments
+	p.peek() // skips white space and comments
 	offset := p.offset
 	name := p.readWord()
 	if name == "" {
@@ -216,7 +216,7 @@ func (p *net) readPotential(offset int) {
 	}
 	place, hasData := "the potential of "+p.nameOf(scope[len(scope)-1]), false
 	for !p.accept('}') && p.err == nil {
-		p.peek() // passes white space and comments
+		p.peek() // skips white space and comments
 		start := p.offset
 		switch word := p.readWord(); word {
 		case "data":
@@ -253,7 +253,7 @@ func (p *net) readData(place string, t *tensor.Dense) {
 	}
 	n, depth := 0, 0 // numbers so far; parentheses that are open
 	for p.err == nil {
-		c := p.peek() // passes white space: the item begins at p.offset
+		c := p.peek() // skips white space: the item begins at p.offset
 		offset := p.offset
 		switch {
 		case c == ';' && depth == 0 && n == len(t.Data):

@@ -256,7 +256,8 @@ func (n *network) addTable(offset int, scope []int) *tensor.Dense {
 	return t
 }
 
-// spendEntries takes the entries of a shape from the budget. It returns false, after an error, if too few are left.
+// spendEntries subtracts the entries of a table of this shape from the number that the file may still have in all tables (entriesLeft). It
+// returns false, after an error, if too few are left.
 func (n *network) spendEntries(offset int, scope, shape []int) bool {
 	size := decimal.Entries(shape)
 	if size > n.entriesLeft {

@@ -186,7 +186,7 @@ func (s *source) readWord() string { return s.readWordTo(s.stops) }
 
 // readWordTo reads up to white space, a comment or one of the characters in stops.
 func (s *source) readWordTo(stops string) string {
-	s.peek() // passes white space and comments
+	s.peek() // skips white space and comments
 	start := s.offset
 	for s.offset < len(s.text) && !isSpace(s.text[s.offset]) && strings.IndexByte(stops, s.text[s.offset]) < 0 {
 		remaining := s.text[s.offset:]
@@ -227,7 +227,7 @@ func (s *source) readNameTo(stops string) string {
 
 // readProbability reads an entry of a table: a number of at least 0, or NaN for an unknown one; −0 is 0.
 func (s *source) readProbability(place string, args ...any) float64 {
-	s.peek() // passes white space and comments
+	s.peek() // skips white space and comments
 	offset := s.offset
 	word := s.readWordTo(structure)
 	if word == "" {

@@ -104,8 +104,8 @@ func (p *cfn) hasMore(list string) bool {
 	return true
 }
 
-// readWord returns the current word and passes it. Errors refer to its line until the next token is passed. what names
-// the word in an error.
+// readWord returns the current word and moves on to the next token. Errors still refer to the word's line until another token is read. what
+// names the word in an error.
 func (p *cfn) readWord(what string) (text string) {
 	if p.kind != wordToken {
 		p.failWanted(what)

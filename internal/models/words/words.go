@@ -181,7 +181,7 @@ func (s *Scanner) RestOfLine(limit int) (words []string) {
 	return words
 }
 
-// HasMoreInLine passes blanks, and reports whether another word follows on the current word's line.
+// HasMoreInLine skips blanks, and reports whether another word follows on the current word's line.
 func (s *Scanner) HasMoreInLine() bool {
 	for s.nextLine == s.Line {
 		b, ok := s.Peek()
