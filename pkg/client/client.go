@@ -94,7 +94,7 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 	if o.Tenant != "" && !form.IsOwner(o.Tenant) {
 		return nil, fault.New(fault.BadInput, "client: tenant %.80q is not [A-Za-z0-9_-]{1,64}", o.Tenant)
 	}
-	trust, err := seal.Flags{MessageKeys: o.MessageKeys, AnswersKey: o.AnswersKey}.Open("", nil)
+	trust, err := seal.Flags{MessageKeys: o.MessageKeys, AnswersKey: o.AnswersKey}.Open("", nil) // no seeds, as it is no aggregator; no log
 	if err != nil {
 		return nil, err
 	}

@@ -137,7 +137,7 @@ func (c *Client) purge(ctx context.Context, lane int, job string) error {
 		{bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job)},
 		{bus.StreamDead, message.DLQSubject("*", job)},
 	} {
-		if err := c.bus.Log.Purge(ctx, remains.stream, remains.filter, 0); err != nil {
+		if err := c.bus.Log.Purge(ctx, remains.stream, remains.filter, 0); err != nil { // 0: whatever its sequence
 			return err
 		}
 	}

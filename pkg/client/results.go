@@ -75,7 +75,7 @@ func (c *Client) settle(ctx context.Context, sub *nats.Subscription) error {
 		err = c.nc.FlushWithContext(flush)
 	}
 	if err != nil {
-		sub.Unsubscribe()
+		sub.Unsubscribe() // the first error counts
 	}
 	return err
 }

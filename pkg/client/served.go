@@ -70,7 +70,7 @@ func (q *waitWatcher) look(ctx context.Context) error {
 	if q.tell == nil {
 		return nil
 	}
-	subject, err := message.ParseSubject(m.Subject)
+	subject, err := message.ParseSubject(m.Subject) // with the lane of the job
 	if err != nil {
 		return nil
 	}

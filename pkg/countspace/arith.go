@@ -30,7 +30,7 @@ func (p Poly) combine(q Poly, op func(a, b scaled.Number) scaled.Number) Poly {
 	r := Crop(p, shape)
 	c := make([]int, len(shape))
 	for j := range q.Coef.Mant {
-		i, _ := r.index(c)
+		i, _ := r.index(c) // it is there, as r is at least as wide as q
 		r.put(i, op(r.Coef.At(i), q.Coef.At(j)))
 		next(c, q.Shape)
 	}

@@ -43,7 +43,7 @@ type overlap struct {
 // variables before axis. indexS and indexF are the row-major indices of c + shift in s and of c in f over the variables before axis.
 func (w *overlap) addProducts(axis, indexS, indexF int) {
 	if axis == len(w.shift) {
-		w.addRun(indexS, indexF, 1)
+		w.addRun(indexS, indexF, 1) // no variables at all: one product
 		return
 	}
 

@@ -59,7 +59,7 @@ func (s sums) addMultiple(x scaled.Number, p Poly, shift []int) int {
 // It calls itself for each count of variable axis. n is the number of sums that changed.
 func (s sums) addRows(x scaled.Number, p Poly, shift []int, axis, indexS, indexP int) (n int) {
 	if axis == len(shift) {
-		return s.addRun(x, p.Coef, indexS, indexP, 1)
+		return s.addRun(x, p.Coef, indexS, indexP, 1) // no variables at all: one coefficient
 	}
 	k := shift[axis]
 	first := max(0, -k)

@@ -98,6 +98,7 @@ func detectXML(text []byte) Format {
 // ?>, <!-- … --> and <!DOCTYPE … [ … ]>.
 func firstElement(text []byte) string {
 	d := xml.NewDecoder(bytes.NewReader(text))
+	// Bytes as they are, since the name of an element is wanted only.
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
 	for {
 		token, err := d.RawToken()

@@ -66,7 +66,7 @@ func writeLine(b *bufio.Writer, i int, v any) error {
 		return fmt.Errorf("modeljson: %w", err)
 	}
 	if i > 0 {
-		_ = b.WriteByte(',')
+		_ = b.WriteByte(',') // b keeps its first error, and Flush returns it
 	}
 	fmt.Fprint(b, "\n    ")
 	_, err = b.Write(data)

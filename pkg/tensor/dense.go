@@ -53,7 +53,7 @@ func sumTerms(t Tensor, out *Dense) (isLossy bool) {
 			for mode, d := range t.Shape {
 				vectors[mode] = t.vector(i, mode, d)
 			}
-			isLossy = addOuter(out.Data, w, vectors, t.Shape, nil) || isLossy
+			isLossy = addOuter(out.Data, w, vectors, t.Shape, nil) || isLossy // nil: no factor by entry
 		}
 	case *Symmetric:
 		return t.asSymmetryCP().addTo(out)

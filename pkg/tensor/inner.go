@@ -111,7 +111,7 @@ func (t *CP) innerWith(b Tensor) (scaled.Number, error) {
 		for leg, d := range t.Shape {
 			w[leg] = t.vector(i, leg, d)
 		}
-		p, err := CountPoly(b, w, 1, nil)
+		p, err := CountPoly(b, w, 1, nil) // one level: a number; nil: operations are not counted
 		if err != nil {
 			return scaled.Number{}, err
 		}
@@ -131,7 +131,7 @@ func (t *SymmetryCP) innerWith(b Tensor) (scaled.Number, error) {
 			w[leg] = weightsAtLevels(term.vector(leg), levels, t.Levels.D)
 		}
 
-		p, err := CountPoly(b, w, t.Levels.D, nil)
+		p, err := CountPoly(b, w, t.Levels.D, nil) // nil: operations are not counted
 		if err != nil {
 			return scaled.Number{}, err
 		}

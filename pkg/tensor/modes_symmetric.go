@@ -135,7 +135,7 @@ func transform(s countspace.Poly, m []float64, d, n int) scaled.Vector {
 		row := countspace.Linear(m[a*d : (a+1)*d])
 		powers[a] = []countspace.Poly{countspace.Constant(d-1, scaled.One)}
 		for k := 1; k <= n; k++ {
-			powers[a] = append(powers[a], powers[a][k-1].Mul(row, nil))
+			powers[a] = append(powers[a], powers[a][k-1].Mul(row, nil)) // nil: operations are not counted
 		}
 	}
 

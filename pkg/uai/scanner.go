@@ -109,7 +109,7 @@ func (s *scanner) fail(sentinel error, format string, args ...any) error {
 	return fault.New(fault.BadInput, "uai: line %d: %w: "+format, append([]any{s.line, sentinel}, args...)...)
 }
 
-// place names the item being read, for errors: text with up to two numbers in it.
+// itemName names the item being read, for errors: a text with up to two numbers in it.
 type itemName struct {
 	text string // with %d for each number
 	a, b int    // the numbers

@@ -116,7 +116,7 @@ func (m *Request) Validate() error {
 		return err
 	}
 	if m.Model == nil {
-		return form.CheckQueries(nil, false, m.Queries)
+		return form.CheckQueries(nil, false, m.Queries) // false: the model is not known yet
 	}
 	return form.CheckQueries(m.Model.Domains, true, m.Queries)
 }
@@ -132,7 +132,7 @@ func (m *Request) Digest() (string, error) {
 	w := hashWriters.Get().(*bufio.Writer)
 	defer hashWriters.Put(w)
 	w.Reset(h)
-	if err := codec.MarshalTo(w, m.Name(), &withDefaults, true); err != nil {
+	if err := codec.MarshalTo(w, m.Name(), &withDefaults, true); err != nil { // canonical: empty lists are absent
 		return "", err
 	}
 	w.Flush() // a hash takes everything
@@ -225,7 +225,7 @@ func NewRequest(m *factorgraph.Model, queries ...query.Query) (Request, error) {
 		return Request{}, fault.Wrap(fault.BadInput, err)
 	}
 	if len(queries) == 0 {
-		queries = []query.Query{{}}
+		queries = []query.Query{{}} // an empty query asks for ln Z
 	}
 	return Request{Model: body, Queries: queries}, nil
 }

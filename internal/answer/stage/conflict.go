@@ -201,7 +201,7 @@ func (s *conflictSearch) isZeroUnder(e factorgraph.Evidence) (isZero, ok bool) {
 		return false, false
 	}
 	demands := Demands(s.net, queries)
-	chunks, _ := Chunks(s.net, assignments)
+	chunks, _ := Chunks(s.net, assignments) // all chunks are contracted, so where to stop early does not matter
 	values, err := Contract(s.ctx, s.net, assignments, demands, slices.Concat(chunks...),
 		ContractOptions{Memory: s.options.Memory, Threads: s.options.Threads})
 	if err != nil {

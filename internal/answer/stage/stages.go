@@ -147,7 +147,7 @@ func Contract(
 	units []btn.Unit, o ContractOptions,
 ) ([]btn.UnitValue, error) {
 	if o.Until.IsZero() {
-		o.Until, _ = ctx.Deadline()
+		o.Until, _ = ctx.Deadline() // zero if there is none
 	}
 	c := &contractor{ctx: ctx, net: net, assignments: assignments, demands: demands, options: o, query: -1} // −1: of no query yet
 	values := make([]btn.UnitValue, len(units))
@@ -197,7 +197,7 @@ func (c *contractor) resolve(u btn.Unit) (plannedUnit, error) {
 	}
 	p := plannedUnit{Unit: u, Assignment: &c.assignments[u.Query], demand: &c.demands[q]}
 	if p.Plan != nil {
-		p.part, _ = p.Plan.Part(u.Part)
+		p.part, _ = p.Plan.Part(u.Part) // nil if the plan has no such part
 	}
 	if p.part == nil {
 		return plannedUnit{}, fault.New(

@@ -124,7 +124,7 @@ func (p *network) readDiscrete(what, name string, code fault.Code) int {
 func (p *network) readStateList(what, name string, announced int) []string {
 	p.peek() // skips white space and comments
 	offset := p.offset
-	states, ok := p.readLabels('}', announced, nil)
+	states, ok := p.readLabels('}', announced, nil) // nil: every name may stand there
 	if !ok {
 		p.fail(offset, uai.ErrModel, "%s %s has %d states, %d are announced", what, quote(name), len(states), announced)
 	}

@@ -35,7 +35,7 @@ func ReadNET(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 			p.beginModel(offset, "net")
 			p.expect('{', "after net")
 			for !p.accept('}') && p.err == nil {
-				p.readAttribute("net", nil)
+				p.readAttribute("net", nil) // nil: its value is not needed
 			}
 		case word == "class" && !isInClass:
 			p.beginModel(offset, "class")
@@ -54,7 +54,7 @@ func ReadNET(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		case slices.Contains([]string{"utility", "decision", "continuous", "function", "instance"}, word):
 			p.failKind(offset, word)
 		case word != "" && isInClass && p.accept('='): // an attribute of the class
-			p.readValue("the file", nil)
+			p.readValue("the file", nil) // nil: it is not needed
 		default:
 			p.offset = offset
 			p.failWanted("a node or a potential", "between blocks")
@@ -235,7 +235,7 @@ func (p *net) readPotential(offset int) {
 				strings.Trim(strings.Join(strings.Fields(p.text[min(text, p.offset):p.offset]), " "), "; "))
 		default:
 			p.offset = start
-			p.readAttribute(place, nil)
+			p.readAttribute(place, nil) // nil: its value is not needed
 		}
 	}
 	if !hasData {

@@ -29,7 +29,7 @@ func ReadPGMX(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	p.checkKind()
 	p.forEachElement([]string{"probmodelxml", "probnet", "variables"}, p.readVariable)
 	p.forEachElement([]string{"probmodelxml", "probnet", "links"}, func(e *element) {
-		if restrictions, _ := e.onlyChild("potential"); restrictions != nil && p.err == nil {
+		if restrictions, _ := e.onlyChild("potential"); restrictions != nil && p.err == nil { // a potential of a link
 			p.failAs(fault.Unsupported, e.offset, uai.ErrModel, "a link has a restriction, potentials of nodes are read")
 		}
 	})
@@ -63,7 +63,7 @@ func (p *pgmx) checkKind() {
 func (p *pgmx) readVariable(e *element) {
 	name, kind, role := e.attribute("name"), e.attribute("type"), e.attribute("role")
 	var states []string
-	if list, _ := e.onlyChild("states"); list != nil {
+	if list, _ := e.onlyChild("states"); list != nil { // the first one, if there are several
 		for _, state := range list.childrenNamed("state") {
 			states = append(states, state.attribute("name"))
 		}
@@ -144,7 +144,7 @@ func (p *pgmx) readValues(e *element, place string, list []float64) {
 // the leak if the model is a MAX, or the smallest if it is a MIN, in the sequence of its states.
 func (p *pgmx) readIndependentCauses(e *element, scope []int, place string) {
 	// the kind of the model
-	model, _ := e.onlyChild("model")
+	model, _ := e.onlyChild("model") // the first one, if there are several
 	list, _ := e.onlyChild("subpotentials")
 	name := ""
 	if model != nil {

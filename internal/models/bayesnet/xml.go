@@ -89,7 +89,7 @@ func (s *source) forEachElement(path []string, do func(*element)) {
 			switch {
 			case depth == len(path): // an element below the path
 				budget := mostChildren
-				do(s.readElement(d, t, offset, &budget, 0))
+				do(s.readElement(d, t, offset, &budget, 0)) // 0: no element of those that are kept is around it
 			case name == path[depth]: // the next element of the path
 				if depth++; depth < len(path) {
 					break // of the switch: the path goes on

@@ -189,7 +189,7 @@ func Losses(m *factorgraph.Model) (list []string) {
 
 	// digits
 	w := &written{m: m}
-	if err := w.computeTables(); err != nil {
+	if err := w.computeTables(); err != nil { // WriteCFN will return it
 		return list
 	}
 	w.chooseBound()

@@ -235,7 +235,7 @@ func Write(to io.Writer, m *factorgraph.Model) error {
 		return fmt.Errorf("fg: %w", err)
 	}
 	w := bufio.NewWriterSize(to, 1<<16)
-	labels, _ := Labels(m)
+	labels, _ := Labels(m) // whether names are lost is said by formats.Losses
 	unused := unusedVariables(m)
 	fmt.Fprintf(w, "%d\n", len(m.Factors)+len(unused))
 	for j, f := range m.Factors {
