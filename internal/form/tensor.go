@@ -128,7 +128,7 @@ func (w *Tensor) Decode(memory *Tensors) (tensor.Tensor, error) {
 		if err := w.checkDense(); err != nil {
 			return nil, err
 		}
-		t := &memory.dense.Make(1)[0]
+		t := &memory.dense.Make(1)[0] // cut from memory for many tensors
 		t.Shape, t.Data = w.Shape, w.Data
 		return t, nil
 	case KindCP:

@@ -68,7 +68,7 @@ type Options struct {
 // Connect connects to NATS at url, or at the URLs of several servers of a cluster with commas between them. The options of NATS have the
 // credentials and certificates for servers that ask for them.
 func Connect(url string, o Options, options ...nats.Option) (*Client, error) {
-	defaults := []nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)}
+	defaults := []nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)} // −1: it reconnects for ever
 	nc, api, err := bus.Dial(url, append(defaults, options...)...)
 	if fault.CodeOf(err) == fault.BadInput {
 		return nil, err

@@ -39,7 +39,7 @@ func (c *Client) DeadLettersOf(ctx context.Context, job string) ([]DeadLetter, e
 	if err := c.checkJob(job); err != nil {
 		return nil, err
 	}
-	letters, err := c.deadLetters(ctx, message.DLQSubject("*", job))
+	letters, err := c.deadLetters(ctx, message.DLQSubject("*", job)) // *: of every stage
 	if err == nil && len(letters) == 0 {
 		err = fmt.Errorf("client: dead letter of job %s: %w", job, ErrNotFound)
 	}
@@ -75,7 +75,7 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]DeadLetter, 
 
 	sort.Slice(letters, func(i, j int) bool {
 		a, b := &letters[i], &letters[j]
-		if a.Time != b.Time {
+		if a.Time != b.Time { // of one time: by job and stage
 			return a.Time < b.Time
 		}
 		return a.Job+"."+a.Stage < b.Job+"."+b.Stage
@@ -147,7 +147,7 @@ func (c *Client) purge(ctx context.Context, lane int, job string) error {
 // dropFailure deletes the job's answer if it is an error. Another answer is ErrNotReplayable.
 func (c *Client) dropFailure(ctx context.Context, job string) error {
 	m, err := c.bus.Log.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, ErrNotFound) { // there is nothing to delete
 		return nil
 	}
 	if err != nil {

@@ -234,7 +234,7 @@ func (s *Stack) Close() error {
 	if s.redis != nil {
 		s.redis.Close()
 	}
-	s.free()
+	s.free() // gives back the heap that Start has kept spare
 	if s.isTemporary {
 		return removeFolder(s.dir)
 	}

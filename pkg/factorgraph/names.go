@@ -206,7 +206,7 @@ func (l *Labels) valueByName(v int, name string) int {
 		}
 		return -1
 	}
-	return slices.Index(l.states[v], name)
+	return slices.Index(l.states[v], name) // few names, without a map
 }
 
 // describeVariable returns the variable as it is called in a sentence.

@@ -127,7 +127,7 @@ func skipComments(text []byte) []byte {
 			return text
 		}
 		_, tail, hasEnd := bytes.Cut(text, []byte(end))
-		if !hasEnd {
+		if !hasEnd { // the text is a comment to its end
 			return nil
 		}
 		text = tail

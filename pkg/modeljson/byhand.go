@@ -186,7 +186,7 @@ func (t *table) checkShape(dims []int, names []string) error {
 func (t *table) describe() string {
 	text := make([]string, len(t.counts))
 	for depth, n := range t.counts {
-		text[depth] = strconv.Itoa(max(n, 0))
+		text[depth] = strconv.Itoa(max(n, 0)) // −1: no list of this depth has ended
 	}
 	switch {
 	case len(t.values) == 1 && len(text) == 1:

@@ -27,7 +27,7 @@ import (
 // fault.Unsupported. Errors of r pass unchanged.
 func Decode(r io.Reader, limits Limits) (*factorgraph.Model, error) {
 	l := limits.withDefaults()
-	data, err := io.ReadAll(io.LimitReader(r, l.Bytes+1))
+	data, err := io.ReadAll(io.LimitReader(r, l.Bytes+1)) // one byte more shows that there are too many
 	if err != nil {
 		return nil, fmt.Errorf("modeljson: %w", err)
 	}

@@ -72,7 +72,7 @@ func (c *cp) tensor(dims []int) (tensor.Tensor, error) {
 	}
 	t := &tensor.CP{Shape: dims, Weights: c.Weights, Vectors: make([][]float64, len(c.Vectors))}
 	for position, rows := range c.Vectors {
-		if rows == nil {
+		if rows == nil { // nil stays: identity vectors
 			continue
 		}
 		t.Vectors[position] = []float64{}

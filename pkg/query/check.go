@@ -106,7 +106,7 @@ func checkEvidence(domains []int, isModelKnown bool, e factorgraph.Evidence) (fi
 	}
 
 	previous = -1
-	for i, l := range e.Soft {
+	for i, l := range e.Soft { // likelihoods
 		if err := checkLikelihood(domains, isModelKnown, l, previous); err != nil {
 			return fmt.Sprintf("evidence.s[%d]", i), err
 		}

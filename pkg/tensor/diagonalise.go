@@ -89,7 +89,7 @@ func restrict(t *Dense, leg int, values []int) *Dense {
 	restricted := &Dense{Shape: shape}
 	stride := strides(t.Shape)[leg]
 	d := t.Shape[leg]
-	for block := 0; block < len(t.Data); block += d * stride {
+	for block := 0; block < len(t.Data); block += d * stride { // one combination of values of the legs before
 		for _, x := range values {
 			restricted.Data = append(restricted.Data, t.Data[block+x*stride:][:stride]...)
 		}

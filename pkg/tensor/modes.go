@@ -108,7 +108,7 @@ func (t *Dense) applyModes(maps [][]float64) (*Dense, error) {
 		stride := strideOf[mode]
 
 		mapped := make([]float64, len(data))
-		for block := 0; block < len(data); block += d * stride {
+		for block := 0; block < len(data); block += d * stride { // one index of the modes before
 			for a := range d {
 				row := mapped[block+a*stride:][:stride]
 				for b := range d {

@@ -40,7 +40,7 @@ func (t *SymmetryCP) lowRank(maxRank int) (c *CP, relativeError float64, ok bool
 
 		relativeError = max(relativeError, fit.relativeError)
 		for i, node := range fit.nodes {
-			node.b = math.Ldexp(node.b, fit.shift)
+			node.b = math.Ldexp(node.b, fit.shift) // undoes the scaling of the values by 2^(−shift·c)
 			vectors, ok := t.nodeVectors(term, node)
 			weight := fit.weights[i] * term.Alpha
 			isLost := weight == 0 && term.Alpha != 0 // by underflow
@@ -85,7 +85,7 @@ func countLegs(l countspace.Levels) (free, fixed int) {
 func (t *SymmetryCP) nodeVectors(term SymmetryRankOne, n node) (vectors [][]float64, ok bool) {
 	vectors = make([][]float64, len(t.Shape))
 	for leg, levels := range t.Levels.Of {
-		v := slices.Repeat([]float64{1}, len(levels))
+		v := slices.Repeat([]float64{1}, len(levels)) // by value of the leg
 		if slices.Contains(levels, 0) && slices.Contains(levels, 1) {
 			for x, level := range levels {
 				v[x] = [2]float64{n.a, n.b}[level]

@@ -59,7 +59,7 @@ func eliminate(a []float64, rows, cols, i, j int) (multiples []float64) {
 		for c, x := range pivotRow {
 			row[c] -= multiple * x
 		}
-		row[j] = 0
+		row[j] = 0 // without rounding
 	}
 	clear(a[i*cols : (i+1)*cols]) // row i less itself
 	return multiples

@@ -165,7 +165,7 @@ func (p *modelReader) readTables() error {
 		if err != nil {
 			return err
 		}
-		t := &p.tables.Make(1)[0]
+		t := &p.tables.Make(1)[0] // cut from memory for many tables
 		t.Shape, t.Data = shape, data
 		f.Table = t
 		if p.model.Bayes {

@@ -49,7 +49,7 @@ func (s *scanner) next() error {
 			return io.EOF
 		case err != nil:
 			return fmt.Errorf("uai: line %d: %w", s.nextLine, err)
-		case s.bytesLeft == 0:
+		case s.bytesLeft == 0: // and more bytes follow
 			return s.fail(ErrLimit, "more than %d bytes", s.limit)
 		}
 

@@ -61,7 +61,7 @@ func (l *factors) Encode(w *codec.Writer) error {
 
 // Decode reads n factors. It checks every length of a table against its shape, and that the entries are finite.
 func (l *factors) Decode(r *codec.Reader, n int) error {
-	if err := r.Charge(n, reflect.TypeFor[factorgraph.Factor]()); err != nil {
+	if err := r.Charge(n, reflect.TypeFor[factorgraph.Factor]()); err != nil { // from the memory that a message may take
 		return err
 	}
 	*l = make(factors, n)

@@ -29,7 +29,7 @@ func (g *sequence) widenForLostPhases(s *judge.Statement) {
 	if !isWeightOfPhases(p, gap) {
 		return
 	}
-	needed, nearest := 0.0, math.Inf(1)
+	needed, nearest := 0.0, math.Inf(1) // the uncertainty by the nearest phase, and its distance from ln
 	for _, phase := range p.Phases {
 		if distance := math.Abs(phase - ln); distance < nearest {
 			nearest, needed = distance, min(gap, *p.Together-phase+*s.Uncertainty)

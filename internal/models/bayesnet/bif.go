@@ -82,7 +82,7 @@ func (p *bif) readVariable(offset int) {
 		start := p.offset
 		if p.readWord() != "type" {
 			p.offset = start
-			p.setPositionFrom(len(p.m.Domains), p.readProperty("variable "+quote(name)))
+			p.setPositionFrom(len(p.m.Domains), p.readProperty("variable "+quote(name))) // of the node that is added below
 			continue
 		}
 		if states != nil {

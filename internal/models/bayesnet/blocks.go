@@ -97,7 +97,7 @@ func (s *source) skipValue(place string) {
 		case c == '}' || c == ')' || s.atEnd() || c == ';' && innermost == '(':
 			s.failWanted("';'", "%s", place)
 		case c == '"':
-			s.readName()
+			s.readName() // the whole text in quotes
 		default:
 			s.offset++
 		}

@@ -85,7 +85,7 @@ func (p *dne) readStates(node *field) []string {
 		for k := range intervals {
 			intervals[k] = levels[k] + " to " + levels[k+1]
 		}
-		return emptyIfRepeated(intervals)
+		return emptyIfRepeated(intervals) // names that repeat are no names
 	case !isDiscrete:
 		p.failNode(node, "is continuous and has no levels: a model has discrete chance nodes only")
 		return nil

@@ -64,7 +64,7 @@ func (p *dsc) skipBlock(place string) {
 			depth--
 			p.offset++
 		case '"':
-			p.readName()
+			p.readName() // the whole text in quotes
 		default:
 			if p.atEnd() {
 				p.failWanted("'}'", "in %s", place)
@@ -123,7 +123,7 @@ func (p *dsc) readStates(name string) []string {
 	}
 	var states []string
 	offset := p.offset
-	if p.accept('='); p.accept('{') {
+	if p.accept('='); p.accept('{') { // = may be left out
 		states = p.readStateList("node", name, announced)
 	} else {
 		states = p.unnamedStates(offset, name, announced)

@@ -57,7 +57,7 @@ func newSource(l lexicon, r io.Reader, limits uai.Limits) (*source, error) {
 	format := l.format
 	mostBytes := cmp.Or(limits.Bytes, defaultMostBytes)
 	var b strings.Builder
-	n, err := io.Copy(&b, io.LimitReader(r, mostBytes+1))
+	n, err := io.Copy(&b, io.LimitReader(r, mostBytes+1)) // one byte more shows that there are too many
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", format, err)
@@ -270,7 +270,7 @@ func (s *source) skipTo(stop byte, place string, args ...any) {
 			s.offset++
 			return
 		case '"':
-			s.readName()
+			s.readName() // the whole text in quotes
 		default:
 			s.offset++
 		}

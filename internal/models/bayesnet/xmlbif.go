@@ -74,7 +74,7 @@ func (p *xmlbif) readVariable(e *element) {
 		}
 	}
 	for _, property := range e.childrenNamed("property") {
-		p.setPositionFrom(len(p.m.Domains), strings.TrimSpace(property.text))
+		p.setPositionFrom(len(p.m.Domains), strings.TrimSpace(property.text)) // of the node that is added below
 	}
 	p.addNode(e.offset, name.text, states)
 }

@@ -168,7 +168,7 @@ func (p *cfn) readVariables() {
 // readDomain reads the values of a variable and adds it: their number, negative for an interval that begins at 0, or
 // their names, which it returns.
 func (p *cfn) readDomain(title string) (states []string) {
-	values := map[string]int{}
+	values := map[string]int{} // by name; empty if the values have none
 	p.values = append(p.values, values)
 	if p.kind != openToken {
 		size := p.ParseInteger(p.readWord("the values of variable "+title), "the number of values of variable "+title)
@@ -373,7 +373,7 @@ func (p *cfn) resolvePending() {
 			return
 		}
 		t := p.tables[f.source]
-		if p.Line = f.line; t == nil {
+		if p.Line = f.line; t == nil { // errors name the line of the function that shares
 			p.FailInput(uai.ErrModel, "%s shares the costs of %.40q, and no function of this name has any", f.title, f.source)
 		} else if !slices.Equal(t.Shape, f.table.Shape) {
 			p.FailInput(uai.ErrModel, "%s: its variables have %v values, those of %.40q have %v", f.title, f.table.Shape, f.source, t.Shape)

@@ -72,7 +72,7 @@ func (w *written) computeTables() error {
 			if p < 0 {
 				return fault.New(fault.Unsupported, "cfn: %w: factor %d: entry %d is %v, and has no cost", uai.ErrModel, j, i, p)
 			}
-			c.Data[i] = -math.Log(p)
+			c.Data[i] = -math.Log(p) // +Inf for 0
 		}
 		w.tables = append(w.tables, c)
 	}

@@ -26,7 +26,7 @@ func (f *reader) eliminateHidden() {
 	}
 	hidden := make([]bool, f.variables+1) // by the number of a variable, from 1 on
 	for n := range hidden {
-		hidden[n] = n > 0
+		hidden[n] = n > 0 // numbers begin at 1
 	}
 	for _, n := range f.shown {
 		hidden[n] = false
@@ -223,7 +223,7 @@ func (p *projection) eliminate(n int32) {
 
 	// queue the other variables of these clauses with their new costs
 	delete(affected, n)
-	p.hidden[n] = false
+	p.hidden[n] = false // it is eliminated, and not queued again
 	for _, v := range sorted(affected) {
 		if p.hidden[v] {
 			heap.Push(&p.queue, candidate{v, p.cost(v)})

@@ -116,7 +116,7 @@ func (p *graph) readFactor(j int) {
 	}
 
 	// the table, whose last variable is the fastest
-	slices.Reverse(labels)
+	slices.Reverse(labels) // in the file the first variable is the fastest
 	shape := make([]int, len(labels))
 	for k, label := range labels {
 		shape[k] = p.sizes[label]

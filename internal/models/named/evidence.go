@@ -234,7 +234,7 @@ func (v *Variable) UnmarshalJSON(b []byte) error {
 		return json.Unmarshal(b, (*string)(v))
 	}
 	var position json.Number
-	if err := json.Unmarshal(b, &position); err != nil || position == "" {
+	if err := json.Unmarshal(b, &position); err != nil || position == "" { // null leaves it empty
 		return errors.New("the name or the position of a variable is needed")
 	}
 	*v = Variable(position)

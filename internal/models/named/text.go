@@ -170,7 +170,7 @@ func eachField(b []byte, needed string, f func(key string, raw json.RawMessage) 
 			return err
 		}
 	}
-	_, err := d.Token()
+	_, err := d.Token() // the closing brace
 	return err
 }
 
