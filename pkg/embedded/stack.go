@@ -84,7 +84,7 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	return s, pipeline.Setup(ctx, nc, o.Setup)
 }
 
-// startRedis starts a Redis, with a port if o.Listen is set.
+// startRedis starts a Redis (miniredis). It listens on a port if o.Listen is set, and otherwise it is reached within the process only.
 func startRedis(o Options) (*miniredis.Miniredis, error) {
 	m := miniredis.NewMiniRedis()
 	if o.Listen {

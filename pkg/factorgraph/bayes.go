@@ -283,8 +283,8 @@ func (m *Model) rowLineSuffix(j int, shape []int, mode, row int) string {
 	return fmt.Sprintf(" (line %d)", m.RowLines[j][row])
 }
 
-// SetRowLines notes on which lines of the file the rows of a factor begin, if one of them does not sum to 1: warnings name it. Time linear
-// in the table.
+// SetRowLines notes on which lines of the file the rows of a factor begin, if one of the rows does not sum to 1: only the warning about
+// such a row names its line. Lines of 0 are not known. Time linear in the table.
 func (m *Model) SetRowLines(factor int, lines []int) {
 	t, ok := m.Factors[factor].Table.(*tensor.Dense)
 	if !ok || len(t.Shape) == 0 || !slices.ContainsFunc(lines, func(line int) bool { return line > 0 }) {

@@ -46,7 +46,7 @@ func checkCardinality(t *tensor.Symmetric) error {
 			return modelError("cardinality: dimension %d of variable %d", d, i)
 		}
 	}
-	if want := t.Levels.Shape()[0]; t.Values.Len() != want {
+	if want := t.Levels.Shape()[0]; t.Values.Len() != want { // of two levels the one above 0 is counted
 		return modelError("cardinality: %d values, counts run from 0 to %d", t.Values.Len(), want-1)
 	}
 	if err := tensor.Validate(t); err != nil {

@@ -163,7 +163,7 @@ func (t *table) checkShape(dims []int, names []string) error {
 		return syntaxError("%s", t.mistake)
 	}
 
-	// what counts may be
+	// what t.counts, the lengths of the lists by depth, may be
 	shapes := [][]int{{len(t.values)}, dims}
 	if n := len(dims); n > 1 {
 		shapes = append(shapes, []int{decimal.Entries(dims[:n-1]), dims[n-1]})

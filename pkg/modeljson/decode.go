@@ -205,13 +205,13 @@ func (f *file) namesError(data []byte, err error) error {
 	return err
 }
 
-// linesOf returns the line of each offset. Offsets increase.
-func linesOf(data []byte, places []int) []int {
-	list := make([]int, len(places))
-	line, counted := 1, 0
-	for k, place := range places {
-		line += bytes.Count(data[counted:place], []byte("\n"))
-		list[k], counted = line, place
+// linesOf returns the line of each offset in data. Offsets increase.
+func linesOf(data []byte, offsets []int) []int {
+	list := make([]int, len(offsets))
+	line, counted := 1, 0 // the line at the offset counted
+	for k, offset := range offsets {
+		line += bytes.Count(data[counted:offset], []byte("\n"))
+		list[k], counted = line, offset
 	}
 	return list
 }

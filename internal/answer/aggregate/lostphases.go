@@ -29,7 +29,7 @@ func (g *sequence) widenForLostPhases(s *judge.Statement) {
 	if !isWeightOfPhases(p, gap) {
 		return
 	}
-	needed, nearest := 0.0, math.Inf(1) // the uncertainty by the nearest phase, and its distance from ln
+	needed, nearest := 0.0, math.Inf(1) // the uncertainty that the nearest phase asks for, and the distance of that phase from ln
 	for _, phase := range p.Phases {
 		if distance := math.Abs(phase - ln); distance < nearest {
 			nearest, needed = distance, min(gap, *p.Together-phase+*s.Uncertainty)

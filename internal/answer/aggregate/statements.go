@@ -152,8 +152,8 @@ func (g *sequence) excludes(s judge.Statement) bool {
 // of the move. If there are bounds on both sides, the uncertainty is at most the distance from the farther one (FartherDistance). It
 // sets outside to the length of a move that is above the uncertainty stated before, and proven to the distance from the farther bound.
 func (g *sequence) moveIntoBounds() {
-	lower, upper, _ := g.Bounds.Tightest() // the level, how surely they hold, does not matter here
-	ln, u := *g.best.LogZ, g.answer.Uncertainty
+	lower, upper, _ := g.Bounds.Tightest()      // the level, how surely they hold, does not matter here
+	ln, u := *g.best.LogZ, g.answer.Uncertainty // u is nil if the method states none
 	inside := min(max(ln, lower.Ln), upper.Ln)
 	if inside != ln {
 		g.answerZ = scaled.FromLog(inside)

@@ -156,7 +156,8 @@ func (s *conflictSearch) firstConflict(set []bool, start, count int) (conflict [
 }
 
 // test reports whether Z is exactly 0 under the observations of a set. ok is false if that was not found out: no tests are left, the
-// context is done, the plan is too large, or the value is not exact. A subset of a possible set needs no test.
+// context is done, the plan is too large, or the value is not exact. If Z is not 0 under a set, it is not 0 under a subset either, which
+// needs no test.
 func (s *conflictSearch) test(set []bool) (isImpossible, ok bool) {
 	for _, possible := range s.possible {
 		if isSubset(set, possible) {

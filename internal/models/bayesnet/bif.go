@@ -317,8 +317,8 @@ func (r *rowReader) readDefault(offset int) {
 	r.readNumbers(r.defaultRow)
 }
 
-// fillMissing gives the default to rows that the file does not have. If there is no default, it notes an error; but a
-// table without any numbers is unknown.
+// fillMissing gives the default to rows that the file does not have. Without a default a missing row is an error. But a table without any
+// numbers, which no function replaces, is marked as unknown, for learning to fill in.
 func (r *rowReader) fillMissing(offset int) {
 	d := r.table.Shape[len(r.table.Shape)-1]
 	if r.defaultRow == nil && r.function == "" && !slices.Contains(r.isRead, true) {

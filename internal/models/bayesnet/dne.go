@@ -15,9 +15,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// ReadDNE reads a DNE file: nodes of nature, discrete or divided into levels, with a table or a function. Constants are passed, as long as
-// no node has one as its parent. Decisions, utilities, nodes given by an equation and delays are refused with fault.Unsupported. A finding
-// that is entered on a node is not part of the model.
+// ReadDNE reads a DNE file: nodes of nature (chance nodes) with a table or a function, discrete ones, or continuous ones that are divided
+// into intervals by levels. Constants are left out, as long as no node has one as its parent. Decisions, utilities, nodes given by an
+// equation and delays are refused with fault.Unsupported. A finding (an observation) that is entered on a node is not part of the model.
 func ReadDNE(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	n, err := newNetwork(lexicon{format: "dne", stops: structure + "=", comments: []string{"//"}, hasBlockComments: true}, r, limits)
 	if err != nil {

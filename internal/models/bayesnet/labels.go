@@ -101,8 +101,8 @@ func (p *network) readLabel(end byte) (string, bool) {
 	return name, p.err == nil
 }
 
-// readIntervalLabels reads names between commas up to the closing character. A name that begins with a bracket goes on
-// to the next one: so the commas and semicolons of (0,20], [0;20[ and ]20, 1,000) are parts of names.
+// readIntervalLabels reads names between commas up to the closing character. A name that begins with a bracket goes on to the next bracket:
+// so the commas and semicolons of (0,20], [0;20[ and ]20, 1,000) are parts of names.
 func (p *network) readIntervalLabels(end byte) (list []string) {
 	for !p.accept(end) && p.err == nil && len(list) <= p.mostStates {
 		if p.accept(',') {

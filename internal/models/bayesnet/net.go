@@ -243,8 +243,9 @@ func (p *net) readPotential(offset int) {
 	}
 }
 
-// readData reads the numbers of a potential into a table. They stand in parentheses for each parent, or in one pair;
-// parentheses have to enclose whole groups.
+// readData reads the numbers of a potential into a table, up to the semicolon. Parentheses may be around all numbers, around those of each
+// value of the first parent, and so on to those of each distribution of the node. Some of these levels may be left out, but a parenthesis
+// may begin and end only where such a part does.
 func (p *net) readData(place string, t *tensor.Dense) {
 	sizes := make([]int, len(t.Shape)+1) // sizes[k] is the number of entries in a parenthesis within k others
 	sizes[len(t.Shape)] = 1

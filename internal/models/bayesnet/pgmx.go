@@ -17,9 +17,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// ReadPGMX reads a ProbModelXML file of a Bayesian network: potentials that are tables, uniform, or models of independent causes for the
-// largest or the smallest effect. Other types of networks, variables and potentials, and links with restrictions, are refused with
-// fault.Unsupported.
+// ReadPGMX reads a ProbModelXML file of a Bayesian network. A potential is a table, or uniform, or a model of independent causes whose node
+// has the largest (OR / MAX) or the smallest (AND / MIN) of their effects. Other types of networks, variables and potentials, and links
+// with restrictions, are refused with fault.Unsupported.
 func ReadPGMX(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	n, err := newNetwork(lexicon{format: "pgmx"}, r, limits)
 	if err != nil {
@@ -140,8 +140,9 @@ func (p *pgmx) readValues(e *element, place string, list []float64) {
 	p.readNumbers(values, place, list)
 }
 
-// readIndependentCauses reads a model of independent causes: the node has the largest of the effects of its parents and
-// the leak if the model is a MAX, or the smallest if it is a MIN, in the sequence of its states.
+// readIndependentCauses reads a model of independent causes. Each parent has an effect, a state of the node, and so has the leak, which is
+// there without a cause. The node has the largest of these states, in their sequence, if the model is a MAX, and the smallest if it is a
+// MIN.
 func (p *pgmx) readIndependentCauses(e *element, scope []int, place string) {
 	// the kind of the model
 	model, _ := e.onlyChild("model") // the first one, if there are several
