@@ -47,7 +47,7 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	s.free = sync.OnceFunc(workers.SpareHeap(1)) // setting up makes more garbage than it keeps
 	defer func() {
 		if err != nil {
-			s.Close()
+			s.Close() // err counts, whatever Close returns
 			s = nil
 		}
 	}()

@@ -18,7 +18,8 @@ type budget struct {
 	numbers int // numbers of factors of low rank, which are written out
 }
 
-// decodeTable returns the table of a factor of m, which has exactly one form, and takes what it needs from remaining.
+// decodeTable returns the table of a factor of m, which has exactly one form. remaining is what the factors of the file may still have
+// together, of values with levels and of numbers of low-rank factors; this factor's are subtracted.
 func (f *factor) decodeTable(m *factorgraph.Model, remaining *budget) (tensor.Tensor, error) {
 	// the domains of its scope
 	dims := make([]int, len(f.Scope.positions))

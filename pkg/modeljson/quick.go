@@ -79,7 +79,7 @@ func (w *walker) readToken() bool {
 		if isListItem := !top.isObject && top.depth == 1 && len(w.stack) == 3; isListItem { // of a list that is a field of the document
 			w.found.add(w.offset-1, top.key == keyNumbers["variables"], top.key == keyNumbers["factors"])
 		}
-		w.stack = append(w.stack, place{isObject: true, key: -1})
+		w.stack = append(w.stack, place{isObject: true, key: -1}) // −1: no key yet
 	case '[':
 		inner := place{key: top.key, depth: 1}
 		if !top.isObject {

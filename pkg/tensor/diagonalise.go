@@ -194,9 +194,9 @@ func groupLegs(t *Dense, maxRank int) (leftEnd, rightBegin, rank int) {
 //
 //	K_u = Σ_m u_m T[·, m, ·] = F diag(d_u) Bᵀ,
 //
-// where F and B have the columns F_i and B_i. So K_u K_v⁻¹ = F diag(d_u/d_v) F⁻¹, and its eigenvectors are the columns of F. Rows and
-// columns are restricted to skeletons, rank of them on which K has full rank. ok is false if the eigenvectors are not real, or if a
-// system is singular.
+// where F and B have the columns F_i and B_i. So K_u K_v⁻¹ = F diag(d_u/d_v) F⁻¹, and its eigenvectors are the columns of F. K is computed
+// on rank rows and rank columns only, those of two skeletons, on which it has full rank. ok is false if the eigenvectors are not real, or
+// if a system is singular.
 func jennrich(t *Dense, leftEnd, rightBegin, rank int, rng *rand.Rand) (terms [][][]float64, ok bool) {
 	rows := boxSize(t.Shape[:leftEnd])
 	cols := boxSize(t.Shape[rightBegin:])
@@ -231,6 +231,7 @@ func jennrich(t *Dense, leftEnd, rightBegin, rank int, rng *rand.Rand) (terms []
 	fullF = transposed(fullF, rows, rank)
 	terms = make([][][]float64, rank)
 	for i := range terms {
+		// Without the weights, which weightedTerms finds.
 		_, vectorsF := cross(fullF[i*rows:(i+1)*rows], t.Shape[:leftEnd])
 		_, vectorsG := cross(g[i*width:(i+1)*width], t.Shape[leftEnd:])
 		terms[i] = append(vectorsF, vectorsG...)

@@ -114,7 +114,7 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 		sums[position] = sums[position].Add(v)
 	}
 
-	// The box, which has the exponents 0 and 1 of each variable that occurs, and the exponent 0 of each other one.
+	// The shape: the exponents 0 and 1 of each variable that occurs, and the exponent 0 alone of each other one.
 	shape := filled(j.vars(), 1)
 	var multipliers [2]int
 	for i, v := range sums {

@@ -139,7 +139,7 @@ func (t *SymmetryCP) legPolys(
 					f = f.Mul(scaled.FromFloat(r[x]))
 				}
 				if !f.IsZero() {
-					p := j.countPoly(productOfOthers, term.S, len(w)-1, int(level))
+					p := j.countPoly(productOfOthers, term.S, len(w)-1, int(level)) // all legs but this one, which is at level
 					out[leg][x] = out[leg][x].Add(p.Scale(f))
 				}
 			}

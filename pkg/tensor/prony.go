@@ -110,7 +110,8 @@ type pronyFit struct {
 	relativeError float64 // the largest difference of a value to the sum, relative to the sum of absolute terms
 }
 
-// prony returns a fit of values with at most maxRank real nodes, the fewest that are enough. ok is false if there is none.
+// prony returns a fit of values_c by Σ_i weights_i a_i^{n−c} b_i^c, with at most maxRank real nodes (a_i, b_i), the fewest that are enough.
+// ok is false if there is none.
 //
 // A recurrence Σ_j q_j s_{c+j} = 0 holds exactly when the ratios b/a of the nodes are the roots of q; a root at infinity (a = 0) is a
 // vanishing leading coefficient. The values are first multiplied by 2^(−shift·c−exp), which brings a geometric sequence near to 1. A fit
@@ -121,7 +122,7 @@ func prony(values []scaled.Number, maxRank int) (fit pronyFit, ok bool) {
 		return pronyFit{}, false
 	}
 	if maxAbs(s) == 0 {
-		return pronyFit{}, true
+		return pronyFit{}, true // no nodes are needed
 	}
 	n := len(s) - 1
 
@@ -184,7 +185,7 @@ func withoutGrowth(values []scaled.Number) (s []float64, shift, exp int, ok bool
 	if last > first {
 		slope = (values[last].Exp - values[first].Exp) / int64(last-first)
 	}
-	base := values[first].Exp - slope*int64(first)
+	base := values[first].Exp - slope*int64(first) // slope is returned as shift, and base as exp
 
 	for c, v := range values {
 		v.Exp -= base + slope*int64(c)

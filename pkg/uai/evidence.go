@@ -36,7 +36,7 @@ func ReadEvidence(r io.Reader, domains []int) (factorgraph.Evidence, error) {
 	// pairs of a variable and its value
 	var hard []factorgraph.Observation
 	for i := start; i < len(numbers); i += 2 {
-		s.line = lines[i]
+		s.line = lines[i] // for errors
 		v, x := numbers[i], numbers[i+1]
 		if v < 0 || v >= len(domains) {
 			return factorgraph.Evidence{}, s.fail(ErrEvidence, "observation %d: variable %d, the model has %d",

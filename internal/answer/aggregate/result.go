@@ -118,7 +118,7 @@ func AddUp(in Input) Total {
 	}
 
 	// The answer, or the error of the decisive estimate. s.best is the estimate that is the answer.
-	hasKnownFailed := decisive.Plan.Quality != nil && decisive.err != nil
+	hasKnownFailed := decisive.Plan.Quality != nil && decisive.err != nil // this error is the query's, whatever estimate has a value
 	if hasKnownFailed {
 		r.CancellationDigits = finite(decisive.Digits)
 	}

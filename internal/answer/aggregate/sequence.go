@@ -98,7 +98,7 @@ func evaluateSequence(in Input, parts []partValue, isLast bool) *sequence {
 			}
 			continue
 		}
-		s.add(r, k == len(a.Plan.Estimates)-1)
+		s.add(r, k == len(a.Plan.Estimates)-1) // whether it is the last one of the plan
 		s.decide()
 		if s.isSettled() {
 			s.ended = endedSettled

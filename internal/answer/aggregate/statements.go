@@ -20,7 +20,7 @@ import (
 //   - In the end bounds limit value and uncertainty (moveIntoBounds).
 func (g *sequence) decide() {
 	g.best, g.answer, g.statements = nil, judge.Statement{}, nil
-	g.outside, g.contradicted, g.proven = 0, 0, math.Inf(1)
+	g.outside, g.contradicted, g.proven = 0, 0, math.Inf(1) // of the answer before
 	for _, r := range g.evaluated {
 		if r.Plan.Quality != nil && r.err == nil {
 			g.best, g.answerZ = r, r.Z

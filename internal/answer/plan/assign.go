@@ -18,12 +18,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Assign chooses a plan for every demand on net, and returns one assignment for each. Plans are taken from memo, and made if it does not
-// have them; if memo is nil, nothing is remembered. known is what earlier calls for the network have found, nil if nothing. If a demand
-// cannot be answered, its assignment has the error. The error that Assign returns is that of ctx.
+// Assign chooses a plan for every demand on net, and returns one assignment for each. A demand is what is wanted under one evidence. Plans
+// are taken from memo, and made if it does not have them; if memo is nil, nothing is remembered. known is what earlier calls for the
+// network have found, nil if nothing. If a demand cannot be answered, its assignment has the error. The error that Assign returns is that
+// of ctx.
 //
 //   - Method exact: the first proposal of methods.Exact.
-//   - Method auto: the same if it fits the memory and costs at most AutoFlops, otherwise estimates that grow (package estimates).
+//   - Method auto: the same if it fits the memory and costs at most AutoFlops, otherwise a sequence of estimates (package estimates).
 //   - Other methods: see methods.Requested.
 //
 // A plan depends only on the network and the settings, unless an elimination order or a tree for the evidence is cheaper.
@@ -162,6 +163,7 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 	}
 
 	exact, err := p.exactTotal(ctx, want)
+	// A plan that is Summed is for another network than estimates are, and cannot be among them.
 	mayHaveNoDigits := err == nil && exact.MayCancel && !exact.Summed
 	if mayHaveNoDigits && p.IsAuto() {
 		return p.amongEstimates(ctx, want, exact) // the estimates are the answer if all digits cancel

@@ -146,6 +146,7 @@ func fit(p []float64, beliefs []factorgraph.Likelihood) (f fitted, why string) {
 	}
 
 	// Each round scales all of p once for each belief.
+	// So that at most maxScaled probabilities are scaled in all.
 	missed, roundLimit := math.Inf(1), min(maxRounds, maxScaled/(len(p)*len(beliefs)))
 	for missed > fittedTo && f.belief.Rounds < roundLimit {
 		f.belief.Rounds++

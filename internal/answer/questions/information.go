@@ -67,7 +67,7 @@ func answerInformation(a *answer) {
 	p := distribution(z) // P(t), or nil
 	var candidates []int
 	if len(a.kindTotals) > 0 {
-		candidates = a.kindTotals[0].Want.Targets
+		candidates = a.kindTotals[0].Want.Targets // their marginals are what these demands want
 	}
 	isExact, why := a.addTargetTotals(p != nil, len(candidates))
 	if why != "" {

@@ -32,8 +32,9 @@ func Chunks(net *btn.Network, assignments []btn.Assignment) (chunks [][]btn.Unit
 // Measured: docs/benchmarks/questions.md.
 const batchGain = 16
 
-// ChunksAndCosts returns chunks and ends as Chunks does, but chunks are of about chunkFlops operations. If chunkFlops is 0, that is
-// policy.ChunkFlops, and if it is 1, every unit is a chunk. flops is the expected work of each chunk, without that of marginals.
+// ChunksAndCosts cuts the units of a job, each one part of the plan of one query, into chunks, and returns these and ends as Chunks does.
+// But chunks are of about chunkFlops operations. If chunkFlops is 0, that is policy.ChunkFlops, and if it is 1, every unit is a chunk. flops
+// is the expected work of each chunk, without that of marginals.
 func ChunksAndCosts(
 	net *btn.Network, assignments []btn.Assignment, chunkFlops float64,
 ) (chunks [][]btn.Unit, flops []float64, ends []int) {
@@ -41,7 +42,7 @@ func ChunksAndCosts(
 		chunkFlops = policy.ChunkFlops
 	}
 
-	// Queries that need all their values. A unit is one part of one query.
+	// Queries that need all their values.
 	c := cutter{chunks: [][]btn.Unit{nil}, costs: []float64{0}} // one empty chunk
 	addFixed := func(u btn.Unit) {
 		a := &assignments[u.Query]

@@ -55,7 +55,7 @@ func FirstResults(
 	for k := range demands {
 		assignments[k] = btn.Assignment{Error: late, Cache: btn.CacheOff} // unless the demand gets a value below
 		isTimeOver := enough.Err() != nil && len(values) > 0
-		hasFurtherDemands := k < len(asked) && len(asked[k].Extra) > 0
+		hasFurtherDemands := k < len(asked) && len(asked[k].Extra) > 0 // asked has the first demand of each query only
 		if isTimeOver || hasFurtherDemands {
 			continue
 		}

@@ -93,7 +93,7 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 	}
 
 	outcomes := start(proposal.WithPlanningEnd(ctx, planningEnd), net, r, memo)
-	var never <-chan struct{}
+	var never <-chan struct{} // nil: nothing ever comes from it
 	o, hasEnded := waitFor(outcomes, never, head)
 	hasResults := hasEnded && o.panicked == nil && o.err == nil
 	if hasResults && areAllAnswered(o.results) {

@@ -114,8 +114,8 @@ func (e *field) attribute(name string) *field {
 	return nil
 }
 
-// forEachItem calls do for each word and quoted text of a value, without the parentheses around them. An item that is
-// left out between commas is an empty word. Then it goes on reading where it was before.
+// forEachItem calls do for each word and quoted text of the value of e, without the parentheses around them. An item that is left out
+// between commas is an empty word. After the value, reading goes on where it was before.
 func (s *source) forEachItem(e *field, do func(offset int, word string)) {
 	if e == nil || s.err != nil {
 		return

@@ -130,7 +130,7 @@ func (p *xdsl) readNode(e *element) {
 		}
 		states = append(states, name)
 	}
-	p.states = append(p.states, ids)
+	p.states = append(p.states, ids) // readDeterministic finds states by their ids
 	name := id
 	if real := e.attribute(realNameKey); real != "" {
 		name = real
@@ -238,7 +238,7 @@ func (p *xdsl) readNoisyMax(e *element, scope []int, place string) {
 	}
 	shape := p.shapeOf(scope)
 	parents, d := shape[:len(shape)-1], shape[len(shape)-1] // numbers of states
-	columns := 1
+	columns := 1                                            // that of the leak
 	for _, n := range parents {
 		columns += n
 	}
