@@ -104,7 +104,7 @@ func multinomial(p Poly, terms []int, m int, ops *Ops) Poly {
 		e.step = append(e.step, indexOf(i)-index0)
 	}
 
-	e.addTerms(len(e.ratio), wholePower(term0, m), m, m*index0)
+	e.addTerms(len(e.ratio), wholePower(term0, m), m, m*index0) // from the term that has term 0 of p as all m factors
 	e.count()
 	return e.result
 }

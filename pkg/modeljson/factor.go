@@ -87,7 +87,8 @@ func (c *cp) tensor(dims []int) (tensor.Tensor, error) {
 	return t, nil
 }
 
-// tensor returns e^{weight·s²/2} as a CP tensor over variables with these domains, and takes its numbers from budget.
+// tensor returns e^{weight·s²/2} as a CP tensor over variables with these domains, where s is the sum of the entries of the vectors at the
+// variables' values. It subtracts its numbers from those that the factors of the file may still have (remaining).
 func (r *lowRank) tensor(dims []int, remaining *budget) (tensor.Tensor, error) {
 	if r.Weight == nil || r.Vectors == nil {
 		return nil, syntaxError("a low_rank factor needs a weight and vectors")

@@ -13,8 +13,8 @@ import (
 //	p(z) = Σ_x t[x] Π_ℓ (Σ_{a<d} w[ℓ][x_ℓ·d+a] z^a),   z^0 = 1,
 //
 // a polynomial in z_1 … z_{d−1}. With d = 1 it is the number ⟨t, ⊗w⟩ of Lemma 2. Coefficients have
-// any range. The box of the result is as narrow as the weights allow: a level that no leg has adds
-// no degree.
+// any range. The box of the result, its coefficients along each variable, is as narrow as the weights
+// allow: a level that no leg has adds no degree.
 //
 // Cost for n legs: dense O(d·entries·box) with partial tables contracted from the last leg to the
 // first (Lemma 3's d^n, never (levels·d)^n); CP O(rank·n²) for two levels, O(rank·Σ dims) for one;

@@ -146,8 +146,9 @@ func (f *factorSensitivity) divide(derivatives []scaled.Number, theta []float64,
 }
 
 // report adds to a result what it says of the numbers θ of one factor: the derivatives ∂P/∂θ = (∂Z_t/∂θ − P ∂Z/∂θ)/Z, and the swings of the
-// numbers that move P. If the factor is a conditional table, it also adds the covaried derivatives, by a number whose row still sums to 1
-// since the other numbers of the row change in the opposite direction. They are left out (nil) if one is beyond float64.
+// numbers that move P. If the factor is a conditional table, it also adds the covaried derivatives: how P changes with a number while the
+// other numbers of its row change in the opposite direction, so that the row still sums to 1. They are left out (nil) if one is beyond
+// float64.
 func (f *factorSensitivity) report(result *query.SensitivityResult) {
 	derivatives := make([]float64, len(f.totalSlope))
 	for k := range derivatives {

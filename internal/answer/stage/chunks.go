@@ -33,8 +33,8 @@ func Chunks(net *btn.Network, assignments []btn.Assignment) (chunks [][]btn.Unit
 const batchGain = 16
 
 // ChunksAndCosts cuts the units of a job, each one part of the plan of one query, into chunks, and returns these and ends as Chunks does.
-// But chunks are of about chunkFlops operations. If chunkFlops is 0, that is policy.ChunkFlops, and if it is 1, every unit is a chunk. flops
-// is the expected work of each chunk, without that of marginals.
+// But chunks are of about chunkFlops operations. If chunkFlops is 0, that is policy.ChunkFlops, and if it is 1, every unit is a chunk.
+// flops is the expected work of each chunk, without that of marginals.
 func ChunksAndCosts(
 	net *btn.Network, assignments []btn.Assignment, chunkFlops float64,
 ) (chunks [][]btn.Unit, flops []float64, ends []int) {

@@ -160,7 +160,7 @@ func (p *dne) readTable(e *field, scope []int) {
 			p.fail(offset, uai.ErrModel, "%s: %s within a row", place, quote(word))
 			return
 		case strings.HasPrefix(word, "#"):
-			if x := p.stateIndex(offset, node, word, nil); p.err == nil {
+			if x := p.stateIndex(offset, node, word, nil); p.err == nil { // nil: # is a position, not a level
 				t.Data[filled+x] = 1
 			}
 		case strings.EqualFold(word, "@imposs"): // 0, as the entry is already

@@ -30,7 +30,7 @@ func ReadDSC(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 				p.failWanted("network", "after belief")
 			}
 			if p.peek() == '"' {
-				p.readName()
+				p.readName() // it is not needed
 			}
 		case "properties":
 			p.skipBlock("properties")

@@ -297,7 +297,7 @@ func WriteNET(to io.Writer, m *factorgraph.Model) error {
 		if label := w.displayName(v); label != id {
 			fmt.Fprintf(w, "  label = %s;\n", quoteName(label))
 		}
-		if w.m.Layout != nil {
+		if w.m.Layout != nil { // y grows upwards in NET
 			fmt.Fprintf(w, "  position = (%.0f %.0f);\n", w.m.Layout[2*v], -w.m.Layout[2*v+1])
 		}
 		if id != w.names[v] {

@@ -319,7 +319,7 @@ func (n *network) finish() (*factorgraph.Model, error) {
 	if n.err != nil {
 		return nil, n.err
 	}
-	if n.m.Aliases != nil {
+	if n.m.Aliases != nil { // the list ends with the last variable that has one
 		n.m.Aliases = append(n.m.Aliases, make([]string, len(n.m.Domains)-len(n.m.Aliases))...)
 	}
 	n.m.Layout = n.layout()

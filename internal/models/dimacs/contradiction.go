@@ -116,9 +116,9 @@ type propagation struct {
 }
 
 // propagate returns clauses that contradict the observations: a clause that unit propagation finds to be false, and the clauses that forced
-// values which led to that. Unit propagation looks for a clause whose literals are all false but one, and gives the variable of that literal
-// the value that makes it true. It uses the clauses at positions only. It returns nil if it finds no contradiction. An empty clause is
-// always false.
+// the values which led to that. Unit propagation looks for a clause whose literals are all false but one, and gives the variable of that
+// literal the value that makes it true. It uses the clauses at positions only. It returns nil if it finds no contradiction. An empty clause
+// is always false.
 func propagate(variables int, clauses []literals, positions []int, observed []factorgraph.Observation) []int {
 	p := &propagation{clauses: clauses, falsify: make([][2][]int, variables), unrefuted: make([]int, len(clauses)),
 		value: slices.Repeat([]int8{-1}, variables), reason: slices.Repeat([]int{-1}, variables)} // −1: none
