@@ -19,10 +19,10 @@ const (
 )
 
 // Normalised returns m with each row of its conditional probability tables divided by its sum, if the row misses 1 by no more than
-// rounding: by the slack that WrongRow allows, or by half a unit of the last printed digit for each entry, at most 0.02. Rows that are exact
-// to float64 keep their bits. A table stays as it is if one of its rows misses 1 by more. So do factors in other forms, and models that are
-// not called Bayesian networks. Which variable a table is of follows from the scopes; if it does not, it is the last of its scope. m does
-// not change; it is returned itself if no row does. Time linear in the entries.
+// rounding: by the slack that WrongRow allows, or by half a unit of the last printed digit for each entry, at most 0.02. Rows that are
+// exact to float64 keep their bits. A table stays as it is if one of its rows misses 1 by more. So do factors in other forms, and models
+// that are not called Bayesian networks. Which variable a table is of follows from the scopes; if it does not, it is the last of its scope.
+// m does not change; it is returned itself if no row does. Time linear in the entries.
 func (m *Model) Normalised() (normal *Model, r Rounding) {
 	if !m.Bayes {
 		return m, r

@@ -19,9 +19,9 @@ const (
 
 // diagonalise returns t as a CP tensor of at most maxRank terms, if it finds one by simultaneous diagonalisation.
 //
-// First t is compressed to a core, a part of t itself: every leg keeps only as many of its values as t has rank, read as a matrix with a row
-// for each value of the leg. Legs that keep a single value drop out. A core of two legs is a matrix and is decomposed as it stands; one of
-// more legs goes through Jennrich's algorithm. Source: Leurgans, Ross, Abel, A decomposition for three-way arrays (SIAM J. Matrix Anal.
+// First t is compressed to a core, a part of t itself: every leg keeps only as many of its values as t has rank, read as a matrix with a
+// row for each value of the leg. Legs that keep a single value drop out. A core of two legs is a matrix and is decomposed as it stands; one
+// of more legs goes through Jennrich's algorithm. Source: Leurgans, Ross, Abel, A decomposition for three-way arrays (SIAM J. Matrix Anal.
 // Appl. 14, 1993).
 func diagonalise(t *Dense, maxRank int) (c *CP, ok bool) {
 	core, expand, ok := compress(t, maxRank)

@@ -200,8 +200,8 @@ func withoutGrowth(values []scaled.Number) (s []float64, shift, exp int, ok bool
 	return s, int(slope), int(base), fits
 }
 
-// recurrenceNodes returns the nodes of the recurrence Σ_j q_j s_{c+j} = 0 of order r that fits the values best. ok is false unless they are
-// real and at most one has a = 0.
+// recurrenceNodes returns the nodes of the recurrence Σ_j q_j s_{c+j} = 0 of order r that fits the values best. A node (a, b) is a solution
+// s_c = a^{n−c} b^c. ok is false unless all nodes are real and at most one has a = 0.
 func recurrenceNodes(s []float64, r int) (nodes []node, ok bool) {
 	q, ok := recurrence(s, r)
 	if !ok {

@@ -370,9 +370,9 @@ const leastKept, leastSeen = 0x1p-1022, 0x1p-900
 const leastLeft = 1e-4
 
 // swing returns the lowest and highest P while number k of the factor varies from θ (1 − width) to θ (1 + width). total and target are the
-// lines of Z and Z_t, linear functions of the number. P is their ratio and has no pole, so that it is monotonic in the interval and only
-// the ends count, with P of today. moves is false if P stays the same. It is also false if P cannot be computed at an end, and then the
-// number is counted as unranked. An end at which Z is 0 has no P and does not count.
+// lines of Z and Z_t, linear functions of the number. P is their ratio and has no pole, so that it is monotonic in the interval: the lowest
+// and the highest are among P at both ends and P of today. An end at which Z is 0 has no P and does not count. moves is false if P stays
+// the same. It is also false if P cannot be computed at an end, and then the number is counted as unranked.
 func (f *factorSensitivity) swing(k int, total, target *line, width float64) (s query.Swing, moves bool) {
 	s = f.interval(k, width)
 	// A derivative of infinity shows that a θ of 0 may be a number below the range of float64.

@@ -139,7 +139,7 @@ func ReplaceFailures(results, first []query.Result) []query.Result {
 		default:
 			replaced[q] = first[q]
 		}
-		replaced[q].TimingsMS = r.TimingsMS
+		replaced[q].TimingsMS = r.TimingsMS // those of the run that failed
 		replaced[q].Warnings = append(slices.Clone(first[q].Warnings), "there is the value of belief propagation only: "+r.Error.Message)
 	}
 	return replaced

@@ -121,7 +121,7 @@ func (s *source) failXML(offset int, err error) {
 }
 
 // readElement reads an element whose start was read, up to its end, with all elements in it. budget is the number of
-// elements that may still follow within it; depth is the number of elements around it, at most 16.
+// elements that may still follow within it; depth is the number of elements around it, at most 16 (chosen).
 func (s *source) readElement(d *xml.Decoder, start xml.StartElement, offset int, budget *int, depth int) *element {
 	e := &element{name: strings.ToLower(start.Name.Local), offset: offset, attributes: start.Attr}
 	var text strings.Builder

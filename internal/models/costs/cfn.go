@@ -23,7 +23,7 @@ import (
 // refused with fault.Unsupported. Errors name line and function; those of r pass.
 func ReadCFN(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	n := newNetwork("cfn", r, limits)
-	p := &cfn{network: n, lexer: lexer{in: n.Scanner}, sign: 1, index: map[string]int{}}
+	p := &cfn{network: n, lexer: lexer{in: n.Scanner}, sign: 1, index: map[string]int{}} // sign 1: the least cost is sought
 	p.advance()
 	p.open("the problem")
 	p.acceptMember("problem")

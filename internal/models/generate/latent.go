@@ -238,7 +238,7 @@ func (o Latent) tripleModel(p *Planted) (*factorgraph.Model, error) {
 	triples := n * (n - 1) * (n - 2) / 6
 	b := newBuilder(slices.Repeat([]int{2}, n), n+triples, 2*n+8*triples, n+3*triples) // factors, entries, variables in scopes
 	for i := range n {
-		b.addField(i, p.Field[2*i+1])
+		b.addField(i, p.Field[2*i+1]) // Field has −h and h of spin i at 2i and 2i + 1
 	}
 	r := newStream(o.Seed, "noise of "+o.Family)
 	groups := len(p.Vectors) // spin i is in group i % groups, and v(i, x) is its number there; a coupling depends on the three groups
@@ -266,7 +266,7 @@ func (o Latent) setModel(p *Planted) (*factorgraph.Model, error) {
 	n, r := o.Variables, newStream(o.Seed, "noise of "+o.Family)
 	b := newSpins(n)
 	for i := range n {
-		b.addField(i, p.Field[2*i+1])
+		b.addField(i, p.Field[2*i+1]) // Field has −h and h of spin i at 2i and 2i + 1
 	}
 	for _, set := range p.Groups {
 		table := b.addTable(set...)
