@@ -158,7 +158,7 @@ func (f *file) readFactors(m *factorgraph.Model, data []byte, l Limits) error {
 		return f.namesError(data, err)
 	}
 	m.Lines = linesOf(data, f.places.factors)
-	remaining := budget{l.Levels, tensor.MostStatistic}
+	remaining := budget{l.Levels, tensor.MostStatistic} // of values with levels, and of numbers of low-rank factors
 	for j := range f.Factors {
 		item := &f.Factors[j]
 		if item.Scope == nil {

@@ -268,7 +268,7 @@ func commonEigenvectors(ku, kv []float64, rank int) (vectors []float64, ok bool)
 		return nil, false
 	}
 
-	values, vectors, err := linalg.Eigenvectors(transposed(quotient, rank, rank), rank)
+	values, vectors, err := linalg.Eigenvectors(transposed(quotient, rank, rank), rank) // quotient is the transpose
 	if err != nil {
 		return nil, false
 	}

@@ -350,7 +350,7 @@ func identifiers(names []string, prefix string) []string {
 		id := base
 		for used[id] {
 			next[base]++
-			id = fmt.Sprintf("%s_%d", base, next[base]+1)
+			id = fmt.Sprintf("%s_%d", base, next[base]+1) // _2, _3, …
 		}
 		ids[i], used[id] = id, true
 	}

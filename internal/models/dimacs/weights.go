@@ -24,7 +24,7 @@ type weight struct {
 // readComment reads a line that begins with c. "c p weight" has a weight, and "c p show" or "c ind" shown variables.
 // Other lines with "c p" are an error, and all others are comments.
 func (f *reader) readComment() {
-	if f.Word != "c" {
+	if f.Word != "c" { // cc, for example
 		f.SkipLine()
 		return
 	}
