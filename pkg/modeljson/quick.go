@@ -25,6 +25,7 @@ type walker struct {
 // accepts the document as well, or if it is no JSON at all, which decoding finds. False decides nothing: scan then
 // finds an error, or none.
 func scanQuickly(data []byte) (places, bool) {
+	// The stack begins with the file, around the document.
 	w := walker{data: data, stack: append(make([]place, 0, maxDepth+2), place{key: -1, depth: -1})}
 	started := false
 	for {

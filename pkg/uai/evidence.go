@@ -85,7 +85,7 @@ func evidenceStart(numbers []int) (int, error) {
 	isOdd := len(numbers)%2 == 1
 	switch {
 	case len(numbers) == 0:
-		return 0, nil
+		return 0, nil // no evidence
 	case isOdd && numbers[0] == (len(numbers)-1)/2:
 		return 1, nil
 	case !isOdd && numbers[0] == 1 && numbers[1] == (len(numbers)-2)/2:

@@ -30,7 +30,7 @@ func Read(r io.Reader, limits Limits) (*factorgraph.Model, error) {
 			return nil, err
 		}
 	}
-	if values, limit := p.model.Values(l.Bytes - p.scanner.bytesLeft); values > limit {
+	if values, limit := p.model.Values(l.Bytes - p.scanner.bytesLeft); values > limit { // of the bytes read
 		return nil, p.scanner.fail(ErrLimit,
 			"the variables have %d values together, at most the file's bytes and 2^20 are read: %d", values, limit)
 	}

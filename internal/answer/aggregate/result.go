@@ -180,7 +180,7 @@ func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
 		r.Log10Z = nil
 		return failed
 	} else {
-		g.answerZ = best.Z
+		g.answerZ = best.Z // reportKnown may have raised it
 	}
 
 	r.Status = query.StatusOK

@@ -158,8 +158,8 @@ func (n *network) model() (*factorgraph.Model, error) {
 	return m, nil
 }
 
-// forbidAboveBound sets costs to infinity that reach the bound even if all other functions have their least negative
-// costs.
+// forbidAboveBound sets a cost to infinity if it reaches the bound n.top even beside the least costs of all other functions. Only least
+// costs below 0 count: another function may cost nothing.
 func (n *network) forbidAboveBound() {
 	negative := make([]float64, len(n.functions)) // per function, its least cost, or 0 if that is positive
 	sum := 0.0

@@ -135,7 +135,7 @@ func tablesOnEdges(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 	if entries > maxEntries {
 		return nil, fmt.Errorf("%w: tables of %d entries, at most %d", ErrOptions, entries, maxEntries)
 	}
-	rng := rand.New(rand.NewPCG(o.Seed, 0x7074)) // "pt"
+	rng := rand.New(rand.NewPCG(o.Seed, 0x7074))                                       // "pt"
 	b := newBuilder(slices.Repeat([]int{d}, n), n+len(edges), entries, n+2*len(edges)) // factors, entries, variables in scopes
 	for i := range n {
 		b.addRandom(rng, weakField, i)
