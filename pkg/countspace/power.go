@@ -158,7 +158,7 @@ func divide(a, b scaled.Wide) scaled.Wide {
 	return q.Add(scaled.Make(remainder.Hi/b.Hi, remainder.Exp-b.Exp).Wide())
 }
 
-// wholePower returns a^m for m ≥ 0, by squaring.
+// wholePower returns a^m for m ≥ 0, by repeated squaring.
 func wholePower(a scaled.Wide, m int) scaled.Wide {
 	result := scaled.WideOne
 	for ; m > 0; m /= 2 {

@@ -292,7 +292,7 @@ func sumsOfTerms(t *tensor.CP) (terms []term) {
 	return terms
 }
 
-// entry returns entry x of the term's vector of a mode. A mode without vectors has the unit vectors: term k is 1 at value k.
+// entry returns entry x of the term's vector of a mode. A mode without vectors has the unit vectors: term i is 1 at value i.
 func (k term) entry(t *tensor.CP, mode, x int) float64 {
 	switch v := t.Vectors[mode]; {
 	case v != nil:

@@ -200,7 +200,7 @@ func (t *CP) equals(d *Dense) bool {
 	}
 	limit := exactTolerance * maxAbs(d.Data)
 	for i, want := range d.Data {
-		if !(math.Abs(got.Data[i]-want) <= min(limit, entryTolerance*math.Abs(want))) {
+		if !(math.Abs(got.Data[i]-want) <= min(limit, entryTolerance*math.Abs(want))) { // so for NaN, too
 			return false
 		}
 	}

@@ -87,7 +87,7 @@ func (t *SymmetryCP) valueCounts(term SymmetryRankOne, shape []int) countspace.P
 	return counts
 }
 
-// power returns r[a]^k, by squaring; 1 if r is nil.
+// power returns r[a]^k by repeated squaring; 1 if r is nil.
 func power(r []float64, a, k int) scaled.Number {
 	p := scaled.One
 	if r == nil {

@@ -164,8 +164,8 @@ func groupStates(dims, values []int, k int) (groups [][]int) {
 	return groups
 }
 
-// fixParent returns the function of the other parents that remains if parent k has state x. values has the function's
-// values, dims the numbers of states, the last parent fastest.
+// fixParent returns the function of the other parents that remains if parent k has state x. values has the values of the
+// function of all parents, dims the numbers of states, the last parent fastest.
 func fixParent(dims, values []int, k, x int) []int {
 	stride := 1
 	for _, n := range dims[k+1:] {

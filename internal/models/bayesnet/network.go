@@ -149,13 +149,13 @@ func (n *network) setPosition(v int, x, y float64) {
 	n.positions[v] = [2]float64{x, y}
 }
 
-// parseCoordinates returns the numbers that some words stand for. It returns nil if one of them is no number of at most
-// 1e9, which is no error, since only drawings need them.
+// parseCoordinates returns the numbers that some words stand for. It returns nil if one of them is no number below 1e9 in
+// size, which is no error, since only drawings need them.
 func parseCoordinates(words []string) (numbers []float64) {
 	const most = 1e9
 	for _, word := range words {
 		x, err := strconv.ParseFloat(word, 64)
-		if err != nil || !(math.Abs(x) < most) {
+		if err != nil || !(math.Abs(x) < most) { // so for NaN, too
 			return nil
 		}
 		numbers = append(numbers, x)

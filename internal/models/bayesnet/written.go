@@ -248,8 +248,8 @@ func (w *networkWriter) writeDistributions(names []string, noParents, closing st
 	}
 }
 
-// forEachRow calls do for every row of table j, with the row's probabilities and the states of the parents, which do
-// must not keep.
+// forEachRow calls do for every row of table j, with the row's probabilities and the states of the parents. do must not
+// keep values: the next row changes it.
 func (w *networkWriter) forEachRow(j int, do func(row []float64, values []int)) {
 	t, parents := w.tables[j], w.parents(j)
 	d := t.Shape[len(t.Shape)-1]

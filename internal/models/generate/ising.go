@@ -65,7 +65,7 @@ func Bipartite(a, b int, o Ising) (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: a bipartite graph of %d + %d variables, 1 + 1 to %d edges are possible",
 			ErrOptions, a, b, maxEdges)
 	}
-	edges := make([][2]int, 0, a*b)
+	edges := make([][2]int, 0, a*b) // at most maxEdges
 	for i := range a {
 		for j := range b {
 			edges = append(edges, [2]int{i, a + j})

@@ -368,7 +368,7 @@ func (p *Planted) plantRanked(o Latent, r *rand.Rand) error {
 }
 
 // plantPotts plants a statistic for each value a, which is 1 for each variable that has it: v_a(i, x) = 1 if x = a,
-// else 0.
+// else 0. It draws nothing.
 func (p *Planted) plantPotts(o Latent, _ *rand.Rand) error {
 	n := o.Variables
 	p.Domain = cmp.Or(o.Values, 3)

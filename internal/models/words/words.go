@@ -142,7 +142,7 @@ func (s *Scanner) buffered() []byte {
 	if s.Err != nil {
 		return nil
 	}
-	next, _ := s.reader.Peek(s.reader.Buffered())
+	next, _ := s.reader.Peek(s.reader.Buffered()) // no error: the reader has these bytes
 	if remaining := s.limit - s.BytesRead; int64(len(next)) > remaining {
 		if next = next[:remaining]; remaining == 0 {
 			s.Line = s.nextLine
