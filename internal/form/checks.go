@@ -157,8 +157,8 @@ func CheckSettings(s query.Settings) error {
 		value int64
 		most  int64
 	}{
-		{"settings.components", int64(s.Components), 1 << 20},
-		{"settings.memory", s.Memory, 1 << 53}, // the integers that JSON has exactly
+		{"settings.components", int64(s.Components), 1 << 20}, // chosen, as that of the bond
+		{"settings.memory", s.Memory, 1 << 53},                // the integers that JSON has exactly
 		{"settings.bond", int64(s.Bond), 1 << 20},
 	} {
 		if f.value < 0 || f.value > f.most {

@@ -24,7 +24,7 @@ func NewLevels(l countspace.Levels) Levels {
 			w.Legs[leg] = w.Legs[leg-1] // the usual case, without a look at the entries
 			continue
 		}
-		key := "no table"
+		key := "no table" // no key of a table begins so
 		if table != nil {
 			key = "=" + string(table)
 		}

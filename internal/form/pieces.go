@@ -32,8 +32,8 @@ type pieceWriter struct {
 	encoded []byte // the current piece, as far as it is encoded
 }
 
-// writeTensor writes what is encoded of the current piece, and a tensor after it. Tensors of the two common kinds are encoded directly,
-// others by the codec of Tensor.
+// writeTensor ends the current piece, a list of modes and a tensor: it writes what p.encoded has of it, and the tensor t after that.
+// Tensors of the two common kinds are encoded directly, and all others by the codec of Tensor.
 func (p *pieceWriter) writeTensor(t tensor.Tensor) error {
 	switch t := t.(type) {
 	case *tensor.Dense:

@@ -128,7 +128,7 @@ func (w *Tensor) Decode(memory *Tensors) (tensor.Tensor, error) {
 		if err := w.checkDense(); err != nil {
 			return nil, err
 		}
-		t := &memory.dense.Make(1)[0]
+		t := &memory.dense.Make(1)[0] // cut from memory for many tensors
 		t.Shape, t.Data = w.Shape, w.Data
 		return t, nil
 	case KindCP:
@@ -139,7 +139,7 @@ func (w *Tensor) Decode(memory *Tensors) (tensor.Tensor, error) {
 		t.Shape, t.Weights, t.Vectors = w.Shape, w.Weights, w.Vectors
 		return t, nil
 	case KindSymmetric:
-		levels, vectors, err := w.levels()
+		levels, vectors, err := w.levels() // vectors: the number of count vectors
 		switch {
 		case err != nil:
 			return nil, err
@@ -198,7 +198,7 @@ func (w *Tensor) levels() (l countspace.Levels, vectors int, err error) {
 // symmetryCP decodes a tensor of kind symmetry-cp: Σ α S ∘ R over its terms. Every S has a value for each count vector of the levels, and
 // every R a vector for each mode.
 func (w *Tensor) symmetryCP() (tensor.Tensor, error) {
-	levels, vectors, err := w.levels()
+	levels, vectors, err := w.levels() // vectors: the number of count vectors
 	if err != nil {
 		return nil, err
 	}

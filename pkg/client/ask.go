@@ -12,8 +12,8 @@ import (
 )
 
 // Ask submits a factor graph with queries, or for its ln Z alone, and waits for the answer, which
-// has one result per query. Its job has an id that nobody else has, and default settings:
-// wire.NewRequest, Submit and Wait leave the choice of them. A request that was damaged on its way is sent again under another id.
+// has one result per query. Its job has an id that nobody else has, and default settings; to choose
+// these, use wire.NewRequest, Submit and Wait. A request that was damaged on its way is sent again under another id.
 // The end of ctx ends the wait, not the job. The errors are as of wire.NewRequest, Submit and Wait; a query's own error is in its result.
 func (c *Client) Ask(
 	ctx context.Context, m *factorgraph.Model, queries ...query.Query,

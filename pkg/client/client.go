@@ -68,7 +68,7 @@ type Options struct {
 // Connect connects to NATS at url, or at the URLs of several servers of a cluster with commas between them. The options of NATS have the
 // credentials and certificates for servers that ask for them.
 func Connect(url string, o Options, options ...nats.Option) (*Client, error) {
-	defaults := []nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)}
+	defaults := []nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)} // −1: it reconnects for ever
 	nc, api, err := bus.Dial(url, append(defaults, options...)...)
 	if fault.CodeOf(err) == fault.BadInput {
 		return nil, err
@@ -94,7 +94,7 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 	if o.Tenant != "" && !form.IsOwner(o.Tenant) {
 		return nil, fault.New(fault.BadInput, "client: tenant %.80q is not [A-Za-z0-9_-]{1,64}", o.Tenant)
 	}
-	trust, err := seal.Flags{MessageKeys: o.MessageKeys, AnswersKey: o.AnswersKey}.Open("", nil)
+	trust, err := seal.Flags{MessageKeys: o.MessageKeys, AnswersKey: o.AnswersKey}.Open("", nil) // no seeds, as it is no aggregator; no log
 	if err != nil {
 		return nil, err
 	}
@@ -130,8 +130,8 @@ func (c *Client) Close() {
 
 // Submit stores a model for the pipeline and returns the digest of the request. Submitting the same
 // request again, under the same id, is no new job. The error wraps ErrJobTaken if the id belongs to
-// another request, in any lane, ErrBusy if too many jobs of the tenant's lane wait, and
-// ErrFull if the server has no room for the job or, soon, for answers.
+// another request, in whatever lane (tenants are spread over lanes, each a queue of its own), ErrBusy if too many
+// jobs of the tenant's lane wait, and ErrFull if the server has no room for the job or, soon, for answers.
 func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err error) {
 	ctx, span := tracing.Child(
 		ctx, "submit", trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(tracing.Job.String(m.Job)),

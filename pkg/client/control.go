@@ -19,7 +19,7 @@ func (c *Client) Watch(job string, receive func(wire.Progress)) (stop func(), er
 	}
 	sub, err := c.nc.Subscribe(wire.ProgressSubject(job), func(m *nats.Msg) {
 		var p wire.Progress
-		if wire.Decode(m.Data, &p) == nil {
+		if wire.Decode(m.Data, &p) == nil { // progress that cannot be read is dropped
 			receive(p)
 		}
 	})
@@ -45,7 +45,7 @@ func (c *Client) Cancel(ctx context.Context, job, reason string) error {
 		bus.StreamControl,
 		&nats.Msg{
 			Subject: wire.CancelSubject(job),
-			Header:  message.Headers(m, job, "", ""),
+			Header:  message.Headers(m, job, "", ""), // without a digest and a tenant
 			Data:    b,
 		},
 	)

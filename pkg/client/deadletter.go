@@ -39,7 +39,7 @@ func (c *Client) DeadLettersOf(ctx context.Context, job string) ([]DeadLetter, e
 	if err := c.checkJob(job); err != nil {
 		return nil, err
 	}
-	letters, err := c.deadLetters(ctx, message.DLQSubject("*", job))
+	letters, err := c.deadLetters(ctx, message.DLQSubject("*", job)) // *: of every stage
 	if err == nil && len(letters) == 0 {
 		err = fmt.Errorf("client: dead letter of job %s: %w", job, ErrNotFound)
 	}
@@ -68,14 +68,14 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]DeadLetter, 
 			err = wire.Decode(m.Data, &l)
 		}
 		if err != nil {
-			l = asDeadLetter(m, err)
+			l = asDeadLetter(m, err) // a letter that says why this one cannot be read
 		}
 		letters = append(letters, DeadLetter(l))
 	}
 
 	sort.Slice(letters, func(i, j int) bool {
 		a, b := &letters[i], &letters[j]
-		if a.Time != b.Time {
+		if a.Time != b.Time { // of one time: by job and stage
 			return a.Time < b.Time
 		}
 		return a.Job+"."+a.Stage < b.Job+"."+b.Stage
@@ -137,7 +137,7 @@ func (c *Client) purge(ctx context.Context, lane int, job string) error {
 		{bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job)},
 		{bus.StreamDead, message.DLQSubject("*", job)},
 	} {
-		if err := c.bus.Log.Purge(ctx, remains.stream, remains.filter, 0); err != nil {
+		if err := c.bus.Log.Purge(ctx, remains.stream, remains.filter, 0); err != nil { // 0: whatever its sequence
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ func (c *Client) purge(ctx context.Context, lane int, job string) error {
 // dropFailure deletes the job's answer if it is an error. Another answer is ErrNotReplayable.
 func (c *Client) dropFailure(ctx context.Context, job string) error {
 	m, err := c.bus.Log.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, ErrNotFound) { // there is nothing to delete
 		return nil
 	}
 	if err != nil {

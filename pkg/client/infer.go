@@ -60,7 +60,7 @@ func (c *Client) Infer(ctx context.Context, request wire.Request) (answer *wire.
 	}
 	for range mostSendings {
 		answer, err = c.inferOnce(ctx, &request, digest, encoded)
-		isLost := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+		isLost := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil // no reply came within inferOnce's own time
 		isDamaged := fault.CodeOf(err) == fault.Damaged
 		if !isLost && !isDamaged {
 			break

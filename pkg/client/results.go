@@ -38,7 +38,7 @@ func (c *Client) Results(
 	prefixLength := len(wire.DoneSubject(""))
 	filter := message.Filter(message.KindDone)
 	if owner := c.bus.Conn.Tenant(); owner != "" {
-		filter = wire.DoneSubject(owner + ".*")
+		filter = wire.DoneSubject(owner + ".*") // of its own jobs only, whose ids begin with the tenant
 	}
 	sub, err := c.nc.Subscribe(filter, func(m *nats.Msg) {
 		job := m.Subject[min(prefixLength, len(m.Subject)):]
@@ -75,7 +75,7 @@ func (c *Client) settle(ctx context.Context, sub *nats.Subscription) error {
 		err = c.nc.FlushWithContext(flush)
 	}
 	if err != nil {
-		sub.Unsubscribe()
+		sub.Unsubscribe() // the first error counts
 	}
 	return err
 }

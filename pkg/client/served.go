@@ -70,7 +70,7 @@ func (q *waitWatcher) look(ctx context.Context) error {
 	if q.tell == nil {
 		return nil
 	}
-	subject, err := message.ParseSubject(m.Subject)
+	subject, err := message.ParseSubject(m.Subject) // with the lane of the job
 	if err != nil {
 		return nil
 	}
@@ -79,9 +79,10 @@ func (q *waitWatcher) look(ctx context.Context) error {
 	return nil
 }
 
-// noteLane takes the result of bus.Conn.CheckLane: err is nil if the lane is served, and isStageUnserved is true if no
-// lane of a stage is. It tells a reason that has lasted for several looks; if a stage is not served at all, fewer looks
-// are enough.
+// noteLane takes the result of one look at the workers (bus.Conn.CheckLane). Tenants are spread over lanes, parts of a stage's queue with
+// messages of their own; the job is in one of them. err is nil if workers ask for the messages of that lane, else it is the reason why not.
+// isStageUnserved is true if nobody asks for those of any lane of a stage. noteLane tells a reason that has stayed the same for laneLooks
+// looks, or for stageLooks (fewer) if isStageUnserved.
 func (q *waitWatcher) noteLane(isStageUnserved bool, err error) {
 	if err == nil {
 		q.looksUnserved = 0

@@ -18,8 +18,8 @@ func (p Poly) Sub(q Poly) Poly {
 	return p.combine(q, scaled.Number.Sub)
 }
 
-// combine returns op of the coefficients of p and q over the smallest box that holds both. Coefficients that q does not have stay as p has
-// them.
+// combine returns op(p[c], q[c]), with 0 for a coefficient that p does not have. Where q has no coefficient, that of p stays as it is. The
+// result has the larger of the two sides along each variable.
 func (p Poly) combine(q Poly, op func(a, b scaled.Number) scaled.Number) Poly {
 	mustHaveVars(len(p.Shape), len(q.Shape))
 	shape := slices.Clone(p.Shape)
@@ -30,7 +30,7 @@ func (p Poly) combine(q Poly, op func(a, b scaled.Number) scaled.Number) Poly {
 	r := Crop(p, shape)
 	c := make([]int, len(shape))
 	for j := range q.Coef.Mant {
-		i, _ := r.index(c)
+		i, _ := r.index(c) // it is there, as r is at least as wide as q
 		r.put(i, op(r.Coef.At(i), q.Coef.At(j)))
 		next(c, q.Shape)
 	}
@@ -46,7 +46,7 @@ func (p Poly) Scale(x scaled.Number) Poly {
 	return r
 }
 
-// Mul returns p·q, [z^k] p·q = Σ_i p[i]·q[k−i], over the box shape(p) + shape(q) − 1. Every
+// Mul returns p·q, [z^k] p·q = Σ_i p[i]·q[k−i], of the shape shape(p) + shape(q) − 1. Every
 // coefficient is summed with the rounding of its own largest terms, so small ones keep all their
 // relative precision when nothing cancels. ops counts the operations, and may stop the product, whose
 // result is then of no use; nil counts none. Cost: Size(p)·Size(q) multiply-adds; if most
@@ -59,7 +59,7 @@ func (p Poly) Mul(q Poly, ops *Ops) Poly {
 		p, q = q, p
 	}
 	if isOneLeg(q) {
-		ops.Add(2 * p.Size())
+		ops.Add(2 * p.Size()) // each of its two coefficients times all of p
 		return mulOneLeg(p, q)
 	}
 
@@ -67,7 +67,7 @@ func (p Poly) Mul(q Poly, ops *Ops) Poly {
 	for a := range shape {
 		shape[a] = p.Shape[a] + q.Shape[a] - 1
 	}
-	if isThin(q) {
+	if isThin(q) { // most of its coefficients are 0: only the others count
 		return mulThin(p, q, shape, ops)
 	}
 	if isThin(p) {
@@ -118,7 +118,7 @@ func product(vars int, ps []Poly, ops *Ops) (p Poly, constant scaled.Number, isC
 	left, leftConstant, isLeftConstant := product(vars, ps[:half], ops)
 	right, rightConstant, isRightConstant := product(vars, ps[half:], ops)
 	if isLeftConstant && isRightConstant {
-		if vars < 2 || !rightConstant.IsZero() { // counted as by Mul
+		if vars < 2 || !rightConstant.IsZero() { // as Mul counts: in several variables it passes over coefficients of 0
 			ops.Add(1)
 		}
 		return Poly{}, leftConstant.Mul(rightConstant), true

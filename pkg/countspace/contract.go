@@ -39,11 +39,11 @@ type overlap struct {
 	terms int         // the number of products so far
 }
 
-// addProducts adds the products whose counts of the variables before axis are chosen. indexS and indexF are the indices in s and f that
-// these counts give over the variables before axis.
+// addProducts adds the products s[c+shift]·f[c] for all counts c at which both exist and which begin with the counts chosen for the
+// variables before axis. indexS and indexF are the row-major indices of c + shift in s and of c in f over the variables before axis.
 func (w *overlap) addProducts(axis, indexS, indexF int) {
 	if axis == len(w.shift) {
-		w.addRun(indexS, indexF, 1)
+		w.addRun(indexS, indexF, 1) // no variables at all: one product
 		return
 	}
 
@@ -77,8 +77,9 @@ func (w *overlap) addRun(indexS, indexF, n int) {
 //	h[k] = Σ_j p[j]·s[k+j]
 //
 // over the box shape(s) − shape(p) + 1, so that Dot(s, p·q) = Dot(Correlate(s, p), q) for every q
-// that keeps p·q in the box of s: it contracts s with the polynomial p of one piece. If p is wider than s in a variable, that side of the
-// result is 1. Cost: at most Size(s)·Size(p) multiply-adds.
+// that keeps p·q in the box of s. If s has the values by the counts of all legs, and p is the count polynomial of some of them, h has the
+// values by the counts of the other legs, with those summed out. If p is wider than s in a variable, that side of the result is 1. Cost: at
+// most Size(s)·Size(p) multiply-adds.
 func Correlate(s, p Poly, ops *Ops) Poly {
 	mustHaveVars(len(s.Shape), len(p.Shape))
 	s, p = canonical(s), canonical(p)
@@ -108,8 +109,8 @@ func Correlate(s, p Poly, ops *Ops) Poly {
 	return h
 }
 
-// CorrelateOn returns h[k] = Σ_j p[j]·s[k+j], as Correlate does, over the box of places, but only for the k at which places has a
-// coefficient other than 0. All others are 0. Cost: at most Size(p) multiply-adds for each such k.
+// CorrelateOn returns h[k] = Σ_j p[j]·s[k+j], as Correlate does, but only for the k at which places has a coefficient other than 0. h has
+// the shape of places, and its other coefficients are 0. Cost: at most Size(p) multiply-adds for each such k.
 func CorrelateOn(s, p, places Poly, ops *Ops) Poly {
 	mustHaveVars(len(s.Shape), len(p.Shape))
 	mustHaveVars(len(s.Shape), len(places.Shape))
@@ -128,7 +129,7 @@ func CorrelateOn(s, p, places Poly, ops *Ops) Poly {
 	return h
 }
 
-// Hadamard returns the coefficient-wise product a[c]·b[c] over the common box.
+// Hadamard returns the coefficient-wise product a[c]·b[c], for the c at which both have a coefficient.
 func Hadamard(a, b Poly) Poly {
 	mustHaveVars(len(a.Shape), len(b.Shape))
 	shape := slices.Clone(a.Shape)
@@ -136,14 +137,15 @@ func Hadamard(a, b Poly) Poly {
 		shape[i] = min(shape[i], b.Shape[i])
 	}
 
-	a, b = Crop(a, shape), Crop(b, shape)
+	a, b = Crop(a, shape), Crop(b, shape) // copies: the caller's a stays as it is
 	for i := range a.Coef.Mant {
 		a.put(i, a.Coef.At(i).Mul(b.Coef.At(i)))
 	}
 	return a
 }
 
-// Crop returns a copy of p over the box shape. Coefficients outside it are dropped, and those that p does not have are 0.
+// Crop returns a copy of p with this shape, the number of coefficients along each variable. Coefficients of p outside of the shape are
+// dropped, and those that p does not have are 0.
 func Crop(p Poly, shape []int) Poly {
 	mustHaveVars(len(p.Shape), len(shape))
 	q := New(shape)

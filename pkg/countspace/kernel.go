@@ -89,7 +89,7 @@ func (t *accumulator) add(p float64, exp int64) {
 	case uint64(distance) < window:
 		t.s += float64(p * power[distance])
 	case distance < 0:
-		t.raise(exp + headroom)
+		t.raise(exp + headroom) // above exp, so that a rising sequence raises it rarely
 		t.s += float64(p * power[headroom])
 	}
 }

@@ -36,7 +36,7 @@ func Identity(dims []int) (Levels, error) {
 	if len(dims) > 0 {
 		l.D = dims[0]
 	}
-	if l.D > 255 {
+	if l.D > 255 { // a level is a byte
 		return Levels{}, fmt.Errorf("countspace: %d levels, at most 255", l.D)
 	}
 

@@ -50,7 +50,7 @@ func setTwoTerms(r, a scaled.Vector, x scaled.Number, b scaled.Vector, y scaled.
 
 		// Now largeExp is the larger exponent, unless small is 0. A small term out of the window does not count, unless it is not finite.
 		if d := uint64(largeExp - smallExp); d < window {
-			large += float64(small * power[d] * (1 / power[0])) // small·2^−d
+			large += float64(small * power[d] * (1 / power[0])) // small·2^−d, as power[d] is a fixed power of two times 2^−d
 		} else if small-small != 0 {
 			large += small
 		}

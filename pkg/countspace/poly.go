@@ -28,7 +28,7 @@ func New(shape []int) Poly {
 	}
 }
 
-// Constant returns the polynomial c in vars variables, over the box of one coefficient.
+// Constant returns the polynomial c in vars variables, which has a single coefficient.
 func Constant(vars int, c scaled.Number) Poly {
 	shape := make([]int, vars)
 	for a := range shape {
@@ -106,7 +106,7 @@ func (p Poly) put(i int, x scaled.Number) {
 	p.Coef.Exp[i] = x.Exp
 }
 
-// index returns the index of the coefficient of z^c. ok is false if c is not in the box.
+// index returns the row-major index of the coefficient of z^c. ok is false if p has no such coefficient.
 func (p Poly) index(c []int) (i int, ok bool) {
 	mustHaveVars(len(p.Shape), len(c))
 	for a, side := range p.Shape {
@@ -135,7 +135,8 @@ func mustHaveVars(want, got int) {
 	}
 }
 
-// next moves c to the next count vector of a box, the last variable fastest. It returns false after the last one, and c is then the first.
+// next moves c to the next count vector with 0 ≤ c[a] < shape[a], the last variable fastest. It returns false after the last one, and c is
+// then the first.
 func next(c, shape []int) bool {
 	for a := len(c) - 1; a >= 0; a-- {
 		c[a]++

@@ -8,7 +8,7 @@ import (
 
 // Powers: the count polynomial of many equal pieces.
 
-// Power returns p^m for m ≥ 0, over the box whose sides are m·(side − 1) + 1.
+// Power returns p^m for m ≥ 0. Along a variable along which p has side coefficients it has m·(side − 1) + 1.
 //
 // Where p has r coefficients that are not 0, in at least r−1 variables or r = 2, it is the
 // multinomial theorem,
@@ -104,7 +104,7 @@ func multinomial(p Poly, terms []int, m int, ops *Ops) Poly {
 		e.step = append(e.step, indexOf(i)-index0)
 	}
 
-	e.addTerms(len(e.ratio), wholePower(term0, m), m, m*index0)
+	e.addTerms(len(e.ratio), wholePower(term0, m), m, m*index0) // from the term that has term 0 of p as all m factors
 	e.count()
 	return e.result
 }
@@ -118,8 +118,9 @@ func (e *expansion) count() {
 	e.uncounted = 0
 }
 
-// addTerms adds the terms of the power whose factors from the terms of p behind term k are chosen, for all choices of the remaining factors
-// from the terms 0 to k. value is the term that has all of them from term 0, and index its index in the result's box.
+// addTerms adds terms of the power p^m to the result. A term of the power has m factors, each a term of p. The caller has chosen how many
+// are from each of the terms behind term k; addTerms goes through all choices of the remaining ones from the terms 0 to k. value is the
+// term of the power that takes all of these from term 0, and index is its index in the result.
 func (e *expansion) addTerms(k int, value scaled.Wide, remaining, index int) {
 	if k == 0 {
 		e.result.put(index, e.result.Coef.At(index).Add(value.Number()))
@@ -134,7 +135,8 @@ func (e *expansion) addTerms(k int, value scaled.Wide, remaining, index int) {
 			return
 		}
 
-		// One more factor from term k is one less from term 0, and the multinomial coefficient changes by (remaining−n)/(n+1).
+		// One more factor from term k is one less from term 0: the value changes by the ratio of their coefficients, the index by the
+		// distance of their indices, and the multinomial coefficient by (remaining−n)/(n+1).
 		value = value.Mul(e.ratio[k-1]).Mul(fraction(remaining-n, n+1))
 		index += e.step[k-1]
 	}
@@ -156,7 +158,7 @@ func divide(a, b scaled.Wide) scaled.Wide {
 	return q.Add(scaled.Make(remainder.Hi/b.Hi, remainder.Exp-b.Exp).Wide())
 }
 
-// wholePower returns a^m for m ≥ 0, by squaring.
+// wholePower returns a^m for m ≥ 0, by repeated squaring.
 func wholePower(a scaled.Wide, m int) scaled.Wide {
 	result := scaled.WideOne
 	for ; m > 0; m /= 2 {

@@ -54,12 +54,12 @@ func (s sums) addMultiple(x scaled.Number, p Poly, shift []int) int {
 	return s.addRows(x, p, shift, 0, 0, 0)
 }
 
-// addRows does what addMultiple does, for all c whose counts of the variables before axis have been chosen by the caller. indexS and
-// indexP are the row-major indices of the chosen counts in s and p, over the variables before axis. It calls itself for each count of
-// variable axis.
+// addRows adds x·p[c] to the sum at c + shift, for all c at which both exist and which begin with the counts that the caller has chosen for
+// the variables before axis. indexS and indexP are the row-major indices of the chosen counts in s and p, over the variables before axis.
+// It calls itself for each count of variable axis. n is the number of sums that changed.
 func (s sums) addRows(x scaled.Number, p Poly, shift []int, axis, indexS, indexP int) (n int) {
 	if axis == len(shift) {
-		return s.addRun(x, p.Coef, indexS, indexP, 1)
+		return s.addRun(x, p.Coef, indexS, indexP, 1) // no variables at all: one coefficient
 	}
 	k := shift[axis]
 	first := max(0, -k)
@@ -91,7 +91,8 @@ func (s sums) addRun(x scaled.Number, v scaled.Vector, indexS, indexP, n int) in
 	return n
 }
 
-// mulThin returns p·q over the box shape, for canonical polynomials. It adds p times each coefficient of q that is not 0.
+// mulThin returns p·q, with coefficients of this shape, for canonical polynomials (all coefficients normalised). It adds p times each
+// coefficient of q that is not 0.
 func mulThin(p, q Poly, shape []int, ops *Ops) Poly {
 	s := newSums(shape)
 	c := make([]int, len(shape))
@@ -107,8 +108,8 @@ func mulThin(p, q Poly, shape []int, ops *Ops) Poly {
 	return s.poly()
 }
 
-// correlateThin returns h[k] = Σ_j p[j]·s[k+j] over the box shape, for canonical polynomials. It adds s times each coefficient of p that is
-// not 0.
+// correlateThin returns h[k] = Σ_j p[j]·s[k+j] for the k of this shape, for canonical polynomials (all coefficients normalised). It adds s,
+// shifted by −j, times each coefficient p[j] that is not 0.
 func correlateThin(s, p Poly, shape []int, ops *Ops) Poly {
 	h := newSums(shape)
 	j := make([]int, len(shape))

@@ -71,7 +71,7 @@ func waitUntilReady(srv *server.Server, fatal <-chan string) error {
 			return fmt.Errorf("embedded: nats-server: %s", why)
 		default:
 		}
-		if srv.ReadyForConnections(50 * time.Millisecond) {
+		if srv.ReadyForConnections(50 * time.Millisecond) { // then fatal is looked at again
 			return nil
 		}
 	}

@@ -47,7 +47,7 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	s.free = sync.OnceFunc(workers.SpareHeap(1)) // setting up makes more garbage than it keeps
 	defer func() {
 		if err != nil {
-			s.Close()
+			s.Close() // err counts, whatever Close returns
 			s = nil
 		}
 	}()
@@ -84,7 +84,7 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	return s, pipeline.Setup(ctx, nc, o.Setup)
 }
 
-// startRedis starts a Redis, with a port if o.Listen is set.
+// startRedis starts a Redis (miniredis). It listens on a port if o.Listen is set, and otherwise it is reached within the process only.
 func startRedis(o Options) (*miniredis.Miniredis, error) {
 	m := miniredis.NewMiniRedis()
 	if o.Listen {
@@ -118,7 +118,7 @@ func runClock(ctx context.Context, m *miniredis.Miniredis) {
 // Connect returns a connection within the process. Close closes it, if nobody did before.
 func (s *Stack) Connect(name string) (*nats.Conn, error) {
 	var server nats.InProcessConnProvider = s.nats
-	if s.memory != nil {
+	if s.memory != nil { // everything is in memory, and no NATS server runs
 		server = s.memory
 	}
 	nc, err := nats.Connect("", nats.InProcessServer(server), nats.Name(name), nats.Token(s.options.Token),
@@ -234,7 +234,7 @@ func (s *Stack) Close() error {
 	if s.redis != nil {
 		s.redis.Close()
 	}
-	s.free()
+	s.free() // gives back the heap that Start has kept spare
 	if s.isTemporary {
 		return removeFolder(s.dir)
 	}
@@ -243,7 +243,7 @@ func (s *Stack) Close() error {
 
 // removeFolder removes a temporary folder. The server may still be closing a file in it.
 func removeFolder(dir string) (err error) {
-	for range 10 {
+	for range 10 { // ten times, 10 ms apart: chosen
 		if err = os.RemoveAll(dir); err == nil {
 			return nil
 		}

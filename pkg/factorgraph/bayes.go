@@ -52,7 +52,7 @@ func (m *Model) unnormalisedWarning() string {
 }
 
 // wrongRow describes a row, with its sum, of the first table that is no conditional probability table. tables is the number of such tables;
-// if it is 0, text is "". hasParents is true if that table has more rows than one.
+// if it is 0, text is "". hasParents is true if the variable of that first table has parents, which are the table's other modes.
 func (m *Model) wrongRow() (text string, tables int, hasParents bool) {
 	if !m.Bayes {
 		return "", 0, false
@@ -215,11 +215,11 @@ func (r rows) isRounded(row int, sum float64) bool {
 	return math.Abs(sum-1) <= digitSlack(entries)
 }
 
-// isTurned reports whether the rows of a table, which do not sum to 1 over a mode, would sum to 1 with the numbers in another order. The
-// rows may be over another mode. If the mode is the last one, the numbers may also stand with its values slowest, or have been turned
-// once too often.
+// isTurned reports whether the rows of a table, which do not sum to 1 over a mode, would sum to 1 with the numbers in another order. It
+// tries rows over another mode. If the mode is the last one, it also tries the numbers as they are, but with that mode as the first one,
+// and the numbers transposed once more.
 func isTurned(t *tensor.Dense, mode int) bool {
-	if mode < 0 || t.Shape[mode] == len(t.Data) {
+	if mode < 0 || t.Shape[mode] == len(t.Data) { // a single row has no other order
 		return false
 	}
 	d := t.Shape[mode]
@@ -283,8 +283,8 @@ func (m *Model) rowLineSuffix(j int, shape []int, mode, row int) string {
 	return fmt.Sprintf(" (line %d)", m.RowLines[j][row])
 }
 
-// SetRowLines notes on which lines of the file the rows of a factor begin, if one of them does not sum to 1: warnings name it. Time linear
-// in the table.
+// SetRowLines notes on which lines of the file the rows of a factor begin, if one of the rows does not sum to 1: only the warning about
+// such a row names its line. Lines of 0 are not known. Time linear in the table.
 func (m *Model) SetRowLines(factor int, lines []int) {
 	t, ok := m.Factors[factor].Table.(*tensor.Dense)
 	if !ok || len(t.Shape) == 0 || !slices.ContainsFunc(lines, func(line int) bool { return line > 0 }) {

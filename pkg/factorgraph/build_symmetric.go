@@ -46,7 +46,7 @@ func checkCardinality(t *tensor.Symmetric) error {
 			return modelError("cardinality: dimension %d of variable %d", d, i)
 		}
 	}
-	if want := t.Levels.Shape()[0]; t.Values.Len() != want {
+	if want := t.Levels.Shape()[0]; t.Values.Len() != want { // of two levels the one above 0 is counted
 		return modelError("cardinality: %d values, counts run from 0 to %d", t.Values.Len(), want-1)
 	}
 	if err := tensor.Validate(t); err != nil {
@@ -70,8 +70,8 @@ func AtLeast(n, k int) (*tensor.Symmetric, error) {
 	return countBetween(n, k, n)
 }
 
-// countBetween is 1 where the count is in [low, high]. A k outside 0 … n is refused: it is a mistake more often than a wish
-// for the factor 0 or 1.
+// countBetween returns the factor of n binary variables that is 1 if from low to high of them are 1, and 0 if not. A bound outside 0 … n
+// is refused: it is a mistake more often than a wish for the factor 0 or 1.
 func countBetween(n, low, high int) (*tensor.Symmetric, error) {
 	if n < 0 || low < 0 || high > n || low > high {
 		return nil, modelError("cardinality: counts %d to %d of %d variables", low, high, n)

@@ -91,7 +91,7 @@ func (e Evidence) Validate(m *Model) error {
 				i, o.Var, o.Value, m.Domains[o.Var]-1)
 		}
 		if i == 0 || e.Hard[i-1].Var < o.Var {
-			continue
+			continue // in increasing order, as it should be
 		}
 		if prev := e.Hard[i-1]; prev.Var == o.Var && prev.Value != o.Value {
 			return evidenceError("%w: variable %d observed at %d and at %d", ErrContradictory, o.Var, prev.Value, o.Value)

@@ -14,9 +14,9 @@ import (
 const maxSwitched = 1 << 26
 
 // AddSwitch adds a switch to variable v: a new last variable S, a parent of v, whose size values have the same probability. At S = k
-// (1 ≤ k ≤ len(values) < size) v has the value values[k−1] with probability 1. At S = 0 it has its table as before, if isLeft; at all other
-// S, which are not used, it has values[0]. Errors: m is no Bayesian network (bad_input); the table of v is of a form that has no switch, or
-// too large with one (unsupported). Linear time in the table that is made.
+// (1 ≤ k ≤ len(values) < size) v has the value values[k−1] with probability 1. At S = 0 v has its table as before, if isLeft is true, which
+// means that v is left alone there. At any other S, which nobody is to use, v has values[0]. Errors: m is no Bayesian network (bad_input);
+// the table of v is of a form that has no switch, or too large with one (unsupported). Linear time in the table that is made.
 func (m *Model) AddSwitch(v int, values []int, size int, isLeft bool) error {
 	j, mode, err := m.tableOf(v) // the factor that is its table, and its mode there
 	if err != nil {
@@ -177,7 +177,7 @@ func switchedCP(t *tensor.CP, mode int, values, positions []int) *tensor.CP {
 		vectors := make([]float64, 0, terms*d)
 		for k := range t.Weights {
 			for x := range d {
-				vectors = append(vectors, term{k, 1}.entry(t, l, x))
+				vectors = append(vectors, term{k, 1}.entry(t, l, x)) // entry does not use the weight 1
 			}
 		}
 		for _, value := range values {

@@ -19,10 +19,10 @@ const (
 )
 
 // Normalised returns m with each row of its conditional probability tables divided by its sum, if the row misses 1 by no more than
-// rounding: by the slack of WrongRow, or by half a unit of the last printed digit for each entry, at most 0.02. Rows that are exact to
-// float64 keep their bits. Tables with another kind of row stay as they are, and so do factors in other forms, and models that are not
-// called Bayesian networks. Which variable a table is of follows from the scopes; if it does not, it is the last of its scope. m does not
-// change; it is returned itself if no row does. Time linear in the entries.
+// rounding: by the slack that WrongRow allows, or by half a unit of the last printed digit for each entry, at most 0.02. Rows that are
+// exact to float64 keep their bits. A table stays as it is if one of its rows misses 1 by more. So do factors in other forms, and models
+// that are not called Bayesian networks. Which variable a table is of follows from the scopes; if it does not, it is the last of its scope.
+// m does not change; it is returned itself if no row does. Time linear in the entries.
 func (m *Model) Normalised() (normal *Model, r Rounding) {
 	if !m.Bayes {
 		return m, r
@@ -107,7 +107,7 @@ func digitSlack(row []float64) float64 {
 		}
 	}
 	slack := float64(len(row)) / 2 * math.Pow(10, -float64(digits))
-	return min(slack, mostRounded) * (1 + 1e-9)
+	return min(slack, mostRounded) * (1 + 1e-9) // the sum is rounded too: a row that is off by exactly the slack passes
 }
 
 // Rounding describes the rows that were divided by their sums.
@@ -206,7 +206,8 @@ func (m *Model) hasParentsFirstOrder() bool {
 	return len(placed) == len(m.Domains)
 }
 
-// isConditional reports whether all sums over the last mode are 1 to float64. It is false for forms other than tables and CP.
+// isConditional reports whether all sums over the last mode are 1 up to rounding; for a table with d values in that mode, whether each
+// |sum − 1| is at most 2d·2^-52. It is false for forms other than tables and CP.
 func isConditional(t tensor.Tensor) bool {
 	switch t := t.(type) {
 	case *tensor.Dense:
@@ -231,7 +232,7 @@ const maxOperations = 1 << 20
 // maxOperations.
 func isConditionalCP(t *tensor.CP) bool {
 	last := len(t.Shape) - 1
-	if t.Vectors[last] == nil && len(t.Weights) != t.Shape[last] {
+	if t.Vectors[last] == nil && len(t.Weights) != t.Shape[last] { // nil is the identity, with a term for each value
 		return false
 	}
 	terms := sumsOfTerms(t)
@@ -257,7 +258,7 @@ func isConditionalCP(t *tensor.CP) bool {
 			}
 			sum += product
 		}
-		if !isExactly(sum, 2*(len(terms)+len(t.Shape))) {
+		if !isExactly(sum, 2*(len(terms)+len(t.Shape))) { // room for the rounding of each term and of its factors
 			return false
 		}
 		for _, mode := range varyingModes { // the next combination
@@ -291,7 +292,7 @@ func sumsOfTerms(t *tensor.CP) (terms []term) {
 	return terms
 }
 
-// entry returns entry x of the term's vector of a mode. A mode without vectors has the unit vectors: term k is 1 at value k.
+// entry returns entry x of the term's vector of a mode. A mode without vectors has the unit vectors: term i is 1 at value i.
 func (k term) entry(t *tensor.CP, mode, x int) float64 {
 	switch v := t.Vectors[mode]; {
 	case v != nil:

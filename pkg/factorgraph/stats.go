@@ -19,7 +19,7 @@ type Stats struct {
 	Zeros, Entries                   int // entries of the dense factors that are 0, and all of them
 }
 
-// Stats counts. It needs a valid model and time linear in its size.
+// Stats counts what Stats lists. A factor of one variable adds no legs and no degree. It needs a valid model and time linear in its size.
 func (m *Model) Stats() Stats {
 	s := Stats{Variables: len(m.Domains), Factors: len(m.Factors)}
 	for _, d := range m.Domains {

@@ -81,7 +81,8 @@ func (m *Model) Values(bytes int64) (count, limit int64) {
 	return count, bytes + spareValues
 }
 
-// validateFactor checks the scope and the table of factor j. lastFactor is by variable 1 + the last factor that had it; it is updated.
+// validateFactor checks the scope and the table of factor j. lastFactor[v] is 1 + the last factor with variable v in its scope, 0 if there
+// is none; it is updated.
 func (m *Model) validateFactor(j int, lastFactor []int) error {
 	f := &m.Factors[j]
 	for pos, v := range f.Scope {

@@ -111,10 +111,10 @@ func ending(file string) string {
 	return filepath.Ext(file)
 }
 
-// Read reads a model and validates it, decompressed if it is compressed with gzip. Text is in UTF-8, or in UTF-16 with a byte-order mark,
-// and lines end with LF, CR LF or CR. An empty format is recognised by
-// the beginning of the text, else by the file's name, which may be empty; a format that is known and not read is refused by its name.
-// Errors carry fault.BadInput, or fault.Unsupported, and name the place; errors of r pass.
+// Read reads a model and validates it. Input that is compressed with gzip is decompressed first. Text is in UTF-8, or in UTF-16 with a
+// byte-order mark, and lines end with LF, CR LF or CR. If the format as is empty, it is recognised by the beginning of the text, or else
+// by the name file, which may be empty too. A format that is recognised, but has no reader, gives an error that names it. Errors carry
+// fault.BadInput, or fault.Unsupported, and name the place. Errors of r are returned as they are.
 func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.Model, error) {
 	plain, _, err := zipped.Open(r, zipped.MaxRatio)
 	if err != nil {

@@ -98,6 +98,7 @@ func detectXML(text []byte) Format {
 // ?>, <!-- … --> and <!DOCTYPE … [ … ]>.
 func firstElement(text []byte) string {
 	d := xml.NewDecoder(bytes.NewReader(text))
+	// Bytes as they are, since the name of an element is wanted only.
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
 	for {
 		token, err := d.RawToken()
@@ -126,7 +127,7 @@ func skipComments(text []byte) []byte {
 			return text
 		}
 		_, tail, hasEnd := bytes.Cut(text, []byte(end))
-		if !hasEnd {
+		if !hasEnd { // the text is a comment to its end
 			return nil
 		}
 		text = tail

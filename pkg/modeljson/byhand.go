@@ -140,11 +140,11 @@ func (t *table) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// closeList notes that a list at a depth ends with this many items. Lists of one depth have the same length. The first
-// list that ends is an innermost one.
+// closeList notes that a list at a depth ends with this many items. All lists of one depth must have the same length. The first list that
+// ends is an innermost one: its depth says how many depths there are.
 func (t *table) closeList(depth, length int) {
 	if len(t.counts) == 0 {
-		t.counts = slices.Repeat([]int{-1}, depth+1)
+		t.counts = slices.Repeat([]int{-1}, depth+1) // −1: no list of this depth has ended yet
 	}
 	switch {
 	case depth >= len(t.counts):
@@ -163,7 +163,7 @@ func (t *table) checkShape(dims []int, names []string) error {
 		return syntaxError("%s", t.mistake)
 	}
 
-	// what counts may be
+	// what t.counts, the lengths of the lists by depth, may be
 	shapes := [][]int{{len(t.values)}, dims}
 	if n := len(dims); n > 1 {
 		shapes = append(shapes, []int{decimal.Entries(dims[:n-1]), dims[n-1]})
@@ -186,7 +186,7 @@ func (t *table) checkShape(dims []int, names []string) error {
 func (t *table) describe() string {
 	text := make([]string, len(t.counts))
 	for depth, n := range t.counts {
-		text[depth] = strconv.Itoa(max(n, 0))
+		text[depth] = strconv.Itoa(max(n, 0)) // −1: no list of this depth has ended
 	}
 	switch {
 	case len(t.values) == 1 && len(text) == 1:

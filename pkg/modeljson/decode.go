@@ -27,7 +27,7 @@ import (
 // fault.Unsupported. Errors of r pass unchanged.
 func Decode(r io.Reader, limits Limits) (*factorgraph.Model, error) {
 	l := limits.withDefaults()
-	data, err := io.ReadAll(io.LimitReader(r, l.Bytes+1))
+	data, err := io.ReadAll(io.LimitReader(r, l.Bytes+1)) // one byte more shows that there are too many
 	if err != nil {
 		return nil, fmt.Errorf("modeljson: %w", err)
 	}
@@ -158,7 +158,7 @@ func (f *file) readFactors(m *factorgraph.Model, data []byte, l Limits) error {
 		return f.namesError(data, err)
 	}
 	m.Lines = linesOf(data, f.places.factors)
-	remaining := budget{l.Levels, tensor.MostStatistic}
+	remaining := budget{l.Levels, tensor.MostStatistic} // of values with levels, and of numbers of low-rank factors
 	for j := range f.Factors {
 		item := &f.Factors[j]
 		if item.Scope == nil {
@@ -205,13 +205,13 @@ func (f *file) namesError(data []byte, err error) error {
 	return err
 }
 
-// linesOf returns the line of each offset. Offsets increase.
-func linesOf(data []byte, places []int) []int {
-	list := make([]int, len(places))
-	line, counted := 1, 0
-	for k, place := range places {
-		line += bytes.Count(data[counted:place], []byte("\n"))
-		list[k], counted = line, place
+// linesOf returns the line of each offset in data. Offsets increase.
+func linesOf(data []byte, offsets []int) []int {
+	list := make([]int, len(offsets))
+	line, counted := 1, 0 // the line at the offset counted
+	for k, offset := range offsets {
+		line += bytes.Count(data[counted:offset], []byte("\n"))
+		list[k], counted = line, offset
 	}
 	return list
 }

@@ -35,7 +35,7 @@ func Encode(w io.Writer, m *factorgraph.Model) error {
 			v.Name = m.Names[i]
 		}
 		if m.States != nil && len(m.States[i]) > 0 {
-			v.Domain, v.States = nil, m.States[i]
+			v.Domain, v.States = nil, m.States[i] // as many as the domain has
 		}
 		if m.Aliases != nil {
 			v.Display = m.Aliases[i]
@@ -66,7 +66,7 @@ func writeLine(b *bufio.Writer, i int, v any) error {
 		return fmt.Errorf("modeljson: %w", err)
 	}
 	if i > 0 {
-		_ = b.WriteByte(',')
+		_ = b.WriteByte(',') // b keeps its first error, and Flush returns it
 	}
 	fmt.Fprint(b, "\n    ")
 	_, err = b.Write(data)

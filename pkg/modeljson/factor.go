@@ -18,7 +18,8 @@ type budget struct {
 	numbers int // numbers of factors of low rank, which are written out
 }
 
-// decodeTable returns the table of a factor of m, which has exactly one form, and takes what it needs from remaining.
+// decodeTable returns the table of a factor of m, which has exactly one form. remaining is what the factors of the file may still have
+// together, of values with levels and of numbers of low-rank factors; this factor's are subtracted.
 func (f *factor) decodeTable(m *factorgraph.Model, remaining *budget) (tensor.Tensor, error) {
 	// the domains of its scope
 	dims := make([]int, len(f.Scope.positions))
@@ -72,7 +73,7 @@ func (c *cp) tensor(dims []int) (tensor.Tensor, error) {
 	}
 	t := &tensor.CP{Shape: dims, Weights: c.Weights, Vectors: make([][]float64, len(c.Vectors))}
 	for position, rows := range c.Vectors {
-		if rows == nil {
+		if rows == nil { // nil stays: identity vectors
 			continue
 		}
 		t.Vectors[position] = []float64{}
@@ -86,7 +87,8 @@ func (c *cp) tensor(dims []int) (tensor.Tensor, error) {
 	return t, nil
 }
 
-// tensor returns e^{weight·s²/2} as a CP tensor over variables with these domains, and takes its numbers from budget.
+// tensor returns e^{weight·s²/2} as a CP tensor over variables with these domains, where s is the sum of the entries of the vectors at the
+// variables' values. It subtracts its numbers from those that the factors of the file may still have (remaining).
 func (r *lowRank) tensor(dims []int, remaining *budget) (tensor.Tensor, error) {
 	if r.Weight == nil || r.Vectors == nil {
 		return nil, syntaxError("a low_rank factor needs a weight and vectors")

@@ -25,6 +25,7 @@ type walker struct {
 // accepts the document as well, or if it is no JSON at all, which decoding finds. False decides nothing: scan then
 // finds an error, or none.
 func scanQuickly(data []byte) (places, bool) {
+	// The stack begins with the file, around the document.
 	w := walker{data: data, stack: append(make([]place, 0, maxDepth+2), place{key: -1, depth: -1})}
 	started := false
 	for {
@@ -50,13 +51,13 @@ func (p *places) add(offset int, isVariable, isFactor bool) {
 	}
 }
 
-// skipBlanks passes the space between tokens, and commas and colons within the document.
+// skipBlanks skips the space between tokens, and commas and colons within the document.
 func (w *walker) skipBlanks() {
 	for ; w.offset < len(w.data); w.offset++ {
 		switch w.data[w.offset] {
 		case ' ', '\n', '\r', '\t':
 		case ',', ':':
-			if len(w.stack) == 1 {
+			if len(w.stack) == 1 { // no object or array is open
 				return
 			}
 		default:
@@ -79,7 +80,7 @@ func (w *walker) readToken() bool {
 		if isListItem := !top.isObject && top.depth == 1 && len(w.stack) == 3; isListItem { // of a list that is a field of the document
 			w.found.add(w.offset-1, top.key == keyNumbers["variables"], top.key == keyNumbers["factors"])
 		}
-		w.stack = append(w.stack, place{isObject: true, key: -1})
+		w.stack = append(w.stack, place{isObject: true, key: -1}) // −1: no key yet
 	case '[':
 		inner := place{key: top.key, depth: 1}
 		if !top.isObject {
@@ -102,7 +103,8 @@ func (w *walker) readToken() bool {
 	return true
 }
 
-// readKey reads a key of the object top, and notes it. It returns false if the key is unknown or there twice.
+// readKey reads a key of the object top, and notes it: top.seenKeys has a bit for each key. It returns false if the key is unknown or there
+// twice.
 func (w *walker) readKey(top *place) bool {
 	name, ok := w.readText()
 	number, known := keyNumbers[string(name)]
@@ -130,7 +132,7 @@ func (w *walker) readText() ([]byte, bool) {
 	return nil, false
 }
 
-// skipWord passes a number, true or false, that begins at start. It returns false if it may be a number too small for a float64.
+// skipWord skips a number, true or false, that begins at start. It returns false if that may be a number too small for a float64.
 func (w *walker) skipWord(start int) bool {
 	exponent := math.MaxInt // where the exponent begins, if there is one
 	for ; w.offset < len(w.data); w.offset++ {

@@ -126,6 +126,7 @@ func step(stack []container, token json.Token) ([]container, error) {
 	top.isValueNext = false
 	switch token {
 	case nil:
+		// seenKeys is nil in an array, and its key is the one under which it stands.
 		mayBeNull := top.seenKeys == nil && top.depth == 1 && (top.key == "vectors" || top.key == "log_values")
 		if !mayBeNull {
 			return nil, errors.New("null, which only lists of vectors and of log_values may hold")

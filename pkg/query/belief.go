@@ -82,6 +82,7 @@ func checkBelieve(domains []int, isModelKnown bool, q *Query) error {
 			return fmt.Errorf("variable %d is observed: its posterior is certain", b.Var)
 		}
 	}
+	// Descends: it asks for assignments or samples.
 	hasOtherQuestion := q.Descends() || q.Gradients || q.Sensitivity != nil || q.Information != nil || q.Cases != nil || q.Conflict
 	if hasOtherQuestion {
 		return errors.New("beside it marginals, targets, a joint marginal and an event may be asked for, and nothing else")

@@ -39,6 +39,7 @@ func checkCases(domains []int, isModelKnown bool, q *Query) (field string, err e
 	rest := *q // the query without what cases may have beside them
 	rest.Cases, rest.Gradients, rest.EvidenceFile = nil, false, ""
 	hasEvidence := !rest.Evidence.IsEmpty() || rest.Evid != ""
+	// OfVariables: it asks for something about variables, and not for Z and a ratio alone.
 	if !reflect.ValueOf(rest).IsZero() && (hasEvidence || rest.Over != 0 || rest.OfVariables()) {
 		return "cases", errors.New("they have the place of evidence, and beside them gradients alone may be asked for")
 	}

@@ -42,8 +42,8 @@ func Check(domains []int, queries []Query) error { return checkQueries(domains, 
 // CheckForm is Check for queries whose model is not known yet: it finds the errors that hold for every model.
 func CheckForm(queries []Query) error { return checkQueries(nil, false, queries) }
 
-// CheckOver checks the field Over of query i of a request with n queries. It has to be 0, or 1 + the position of
-// another query. Errors have the code bad_input.
+// CheckOver checks the field Over of query i of a request with n queries: the query in the denominator of a ratio. It has to be 0 for none,
+// or 1 + the position of another query. Errors have the code bad_input.
 func CheckOver(over, i, n int) error {
 	switch {
 	case over < 0 || over > n:
@@ -106,7 +106,7 @@ func checkEvidence(domains []int, isModelKnown bool, e factorgraph.Evidence) (fi
 	}
 
 	previous = -1
-	for i, l := range e.Soft {
+	for i, l := range e.Soft { // likelihoods
 		if err := checkLikelihood(domains, isModelKnown, l, previous); err != nil {
 			return fmt.Sprintf("evidence.s[%d]", i), err
 		}

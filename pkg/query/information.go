@@ -132,8 +132,8 @@ func checkUnobserved(domains []int, isModelKnown bool, q *Query, v int) error {
 	return nil
 }
 
-// Of returns the candidates in a model with these domains: those that a names or, if it names none, all variables but
-// the target and those that are observed, ascending.
+// Of returns the candidates in a model with these domains: a.Candidates if there are any, else all variables but the
+// target and those that e observes, ascending.
 func (a *Ask) Of(domains []int, e factorgraph.Evidence) []int {
 	if len(a.Candidates) > 0 {
 		return a.Candidates

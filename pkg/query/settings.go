@@ -104,8 +104,8 @@ func (s Settings) WithDefaults() Settings {
 	return s
 }
 
-// withLearningDefaults returns s with the defaults of symmetry-cp. The objective is the variance, unless maps are set,
-// which Frobenius alone reads.
+// withLearningDefaults returns s with the defaults of symmetry-cp. The objective is the variance. But if maps are set, it is the Frobenius
+// norm, the only objective that uses them.
 func (s Settings) withLearningDefaults() Settings {
 	hasMaps := s.Maps != "" && s.Maps != MapIdentity
 	if s.Objective == "" && hasMaps {

@@ -25,7 +25,7 @@ func sumNear(xs []Number) (sum Number, ok bool) {
 	for _, x := range xs[1:] {
 		low, high = min(low, x.Exp), max(high, x.Exp)
 	}
-	if uint64(high-low) > nearSpan {
+	if uint64(high-low) > nearSpan { // as unsigned, since the difference may overflow
 		return Number{}, false
 	}
 

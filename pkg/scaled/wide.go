@@ -119,6 +119,6 @@ func FromBig(x *big.Float) Number {
 	}
 	var mant big.Float
 	exp := x.MantExp(&mant)
-	m, _ := mant.Float64()
+	m, _ := mant.Float64() // whether that rounds is of no interest
 	return Make(m, int64(exp))
 }

@@ -52,7 +52,7 @@ func (t *CP) factorsAt(i int, x []int) []scaled.Number {
 		if v != nil {
 			factors = append(factors, scaled.FromFloat(v[i*t.Shape[mode]+x[mode]]))
 		} else if x[mode] != i {
-			return []scaled.Number{{}}
+			return []scaled.Number{{}} // 0
 		}
 	}
 	return factors

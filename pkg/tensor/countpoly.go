@@ -13,8 +13,8 @@ import (
 //	p(z) = Σ_x t[x] Π_ℓ (Σ_{a<d} w[ℓ][x_ℓ·d+a] z^a),   z^0 = 1,
 //
 // a polynomial in z_1 … z_{d−1}. With d = 1 it is the number ⟨t, ⊗w⟩ of Lemma 2. Coefficients have
-// any range. The box of the result is as narrow as the weights allow: a level that no leg has adds
-// no degree.
+// any range. The box of the result, its coefficients along each variable, is as narrow as the weights
+// allow: a level that no leg has adds no degree.
 //
 // Cost for n legs: dense O(d·entries·box) with partial tables contracted from the last leg to the
 // first (Lemma 3's d^n, never (levels·d)^n); CP O(rank·n²) for two levels, O(rank·Σ dims) for one;
@@ -65,8 +65,8 @@ func checkWeights(t Tensor, w []LegWeights, d int) error {
 	return nil
 }
 
-// weightBox returns the box of a count polynomial under w over d levels: for each level above 0, one more than the number of legs that
-// have a weight at that level.
+// weightBox returns the shape of a count polynomial under the leg weights w over d levels: for each level above 0, one more than the number
+// of legs that have a weight other than 0 at that level.
 func weightBox(w []LegWeights, d int) []int {
 	shape := make([]int, d-1)
 	for a := range shape {

@@ -65,7 +65,7 @@ func (t *CP) inner(w []LegWeights, ops *countspace.Ops) scaled.Number {
 			if p.IsZero() {
 				break
 			}
-			p = p.Mul(t.legDot(i, leg, w[leg], 1, 0, ops))
+			p = p.Mul(t.legDot(i, leg, w[leg], 1, 0, ops)) // one level, and of it level 0
 			ops.Add(1)
 		}
 		sum = sum.Add(p)

@@ -49,7 +49,8 @@ func addMultiple(dst, src []scaled.Number, positions []int, shift int, f float64
 }
 
 // contractLegs returns the count polynomial of t over d levels. It contracts leg after leg, the last first. With m legs left, polys has a
-// polynomial over the box of the legs contracted for every combination y of values of the first m legs. Contracting the last of them gives
+// polynomial for every combination y of values of these m legs, whose exponents count the contracted legs by level. Contracting the last
+// of the m legs gives
 //
 //	contracted[y](z) = Σ_x (Σ_a w[x,a] z^a) polys[y,x](z).
 //
@@ -59,11 +60,11 @@ func contractLegs[T any](
 	t *Dense, w []LegWeights, d int, polys []T, ops *countspace.Ops,
 	add func(dst, src []T, positions []int, shift int, f float64), number func(T) scaled.Number,
 ) countspace.Poly {
-	shape := weightBox(nil, d) // the box of the polynomials
+	shape := weightBox(nil, d) // the shape of the polynomials: at first each is one number
 	for leg := len(w) - 1; leg >= 0; leg-- {
 		newShape := weightBox(w[leg:], d)
 		positions := embed(shape, newShape)
-		step := append([]int{0}, strides(newShape)...) // of a level in the new box
+		step := append([]int{0}, strides(newShape)...) // by how much one leg at a level moves a coefficient; level 0 is not counted
 		dim := t.Shape[leg]
 		size, newSize := boxSize(shape), boxSize(newShape)
 
@@ -91,7 +92,8 @@ func contractLegs[T any](
 	return p
 }
 
-// embed returns, for each coefficient over the box narrow, its position in the box wide, which contains it.
+// embed returns, for each coefficient of a polynomial of shape narrow, its position in the row-major list of one of shape wide. The
+// coefficient keeps its exponents c, 0 ≤ c[a] < narrow[a] ≤ wide[a].
 func embed(narrow, wide []int) []int {
 	positions := make([]int, boxSize(narrow))
 	c := make([]int, len(narrow))
@@ -114,7 +116,8 @@ func boxSize(shape []int) int {
 	return size
 }
 
-// checkPartialTables returns ErrTooLarge if a table of polynomials on the way of contractLegs has too many coefficients.
+// checkPartialTables returns ErrTooLarge if contractLegs would make a table with too many coefficients. That function contracts the last
+// leg first: after leg, a polynomial over the weights of the legs from leg on is left for each combination of values of the legs before.
 func (t *Dense) checkPartialTables(w []LegWeights, d int) error {
 	limit := max(MaxCoefficients, len(t.Data))
 	for leg := range t.Shape {

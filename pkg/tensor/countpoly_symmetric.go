@@ -20,7 +20,7 @@ func (t *SymmetryCP) countPoly(
 
 	for _, term := range t.Terms {
 		p := product(j.vars(), j.legPolys(term, w), ops)
-		p = j.countPoly(p, term.S, len(w), -1)
+		p = j.countPoly(p, term.S, len(w), -1) // −1: no leg beside these
 		ops.Add(len(p.Coef.Mant))
 		sum = sum.Add(p.Scale(scaled.FromFloat(term.Alpha)))
 	}

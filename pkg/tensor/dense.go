@@ -53,7 +53,7 @@ func sumTerms(t Tensor, out *Dense) (isLossy bool) {
 			for mode, d := range t.Shape {
 				vectors[mode] = t.vector(i, mode, d)
 			}
-			isLossy = addOuter(out.Data, w, vectors, t.Shape, nil) || isLossy
+			isLossy = addOuter(out.Data, w, vectors, t.Shape, nil) || isLossy // nil: no factor by entry
 		}
 	case *Symmetric:
 		return t.asSymmetryCP().addTo(out)
@@ -109,7 +109,7 @@ func (t *SymmetryCP) addTo(out *Dense) (isLossy bool) {
 		}
 		valueAt := func(i int) (mant float64, exp int) {
 			v := term.S.At(countOf[i])
-			return v.Mant, int(max(min(v.Exp, 1<<20), -1<<20))
+			return v.Mant, int(max(min(v.Exp, 1<<20), -1<<20)) // beyond that the entry is ±Inf or 0 in float64 all the same
 		}
 		isLossy = addOuter(out.Data, term.Alpha, vectors, t.Shape, valueAt) || isLossy
 	}

@@ -19,9 +19,10 @@ const (
 
 // diagonalise returns t as a CP tensor of at most maxRank terms, if it finds one by simultaneous diagonalisation.
 //
-// Every leg keeps only as many of its values as its unfolding has rank, which leaves a core that is a part of t itself. Legs of one value
-// drop out. A core of two legs is a matrix and is decomposed as it stands; one of more legs goes through Jennrich's algorithm. Source:
-// Leurgans, Ross, Abel, A decomposition for three-way arrays (SIAM J. Matrix Anal. Appl. 14, 1993).
+// First t is compressed to a core, a part of t itself: every leg keeps only as many of its values as t has rank, read as a matrix with a
+// row for each value of the leg. Legs that keep a single value drop out. A core of two legs is a matrix and is decomposed as it stands; one
+// of more legs goes through Jennrich's algorithm. Source: Leurgans, Ross, Abel, A decomposition for three-way arrays (SIAM J. Matrix Anal.
+// Appl. 14, 1993).
 func diagonalise(t *Dense, maxRank int) (c *CP, ok bool) {
 	core, expand, ok := compress(t, maxRank)
 	if !ok {
@@ -51,9 +52,9 @@ func diagonalise(t *Dense, maxRank int) (c *CP, ok bool) {
 	return nil, false
 }
 
-// compress returns a core in which every leg ℓ has only some of its values: their slices of t are independent and span all its slices. The
-// matrix expand[ℓ] gives the slices of all values from them: t is the core, multiplied along every leg ℓ by expand[ℓ]. ok is false if a leg
-// needs more than maxRank values, or if t is 0.
+// compress returns a core, which is t with only some of the values of every leg ℓ: the slices of t at these values are independent, and
+// the slice at any other value is a linear combination of them. expand[ℓ] has the coefficients: t is the core, multiplied along every leg ℓ
+// by expand[ℓ]. ok is false if a leg needs more than maxRank values, or if t is 0.
 func compress(t *Dense, maxRank int) (core *Dense, expand [][]float64, ok bool) {
 	core = t
 	for leg := range t.Shape {
@@ -89,7 +90,7 @@ func restrict(t *Dense, leg int, values []int) *Dense {
 	restricted := &Dense{Shape: shape}
 	stride := strides(t.Shape)[leg]
 	d := t.Shape[leg]
-	for block := 0; block < len(t.Data); block += d * stride {
+	for block := 0; block < len(t.Data); block += d * stride { // one combination of values of the legs before
 		for _, x := range values {
 			restricted.Data = append(restricted.Data, t.Data[block+x*stride:][:stride]...)
 		}
@@ -108,7 +109,7 @@ func prefixSkeleton(t *Dense, k, maxRank int) (s skeleton, ok bool) {
 func candidateTerms(t *Dense, maxRank int) (candidates [][][][]float64) {
 	switch len(t.Shape) {
 	case 0:
-		return [][][][]float64{{{}}}
+		return [][][][]float64{{{}}} // one candidate: a single term, without vectors, as there are no legs
 	case 2:
 		return [][][][]float64{matrixTerms(t)}
 	}
@@ -194,9 +195,9 @@ func groupLegs(t *Dense, maxRank int) (leftEnd, rightBegin, rank int) {
 //
 //	K_u = Σ_m u_m T[·, m, ·] = F diag(d_u) Bᵀ,
 //
-// where F and B have the columns F_i and B_i. So K_u K_v⁻¹ = F diag(d_u/d_v) F⁻¹, and its eigenvectors are the columns of F. Rows and
-// columns are restricted to skeletons, rank of them on which K has full rank. ok is false if the eigenvectors are not real, or if a
-// system is singular.
+// where F and B have the columns F_i and B_i. So K_u K_v⁻¹ = F diag(d_u/d_v) F⁻¹, and its eigenvectors are the columns of F. K is computed
+// on rank rows and rank columns only, those of two skeletons, on which it has full rank. ok is false if the eigenvectors are not real, or
+// if a system is singular.
 func jennrich(t *Dense, leftEnd, rightBegin, rank int, rng *rand.Rand) (terms [][][]float64, ok bool) {
 	rows := boxSize(t.Shape[:leftEnd])
 	cols := boxSize(t.Shape[rightBegin:])
@@ -231,6 +232,7 @@ func jennrich(t *Dense, leftEnd, rightBegin, rank int, rng *rand.Rand) (terms []
 	fullF = transposed(fullF, rows, rank)
 	terms = make([][][]float64, rank)
 	for i := range terms {
+		// Without the weights, which weightedTerms finds.
 		_, vectorsF := cross(fullF[i*rows:(i+1)*rows], t.Shape[:leftEnd])
 		_, vectorsG := cross(g[i*width:(i+1)*width], t.Shape[leftEnd:])
 		terms[i] = append(vectorsF, vectorsG...)
@@ -266,7 +268,7 @@ func commonEigenvectors(ku, kv []float64, rank int) (vectors []float64, ok bool)
 		return nil, false
 	}
 
-	values, vectors, err := linalg.Eigenvectors(transposed(quotient, rank, rank), rank)
+	values, vectors, err := linalg.Eigenvectors(transposed(quotient, rank, rank), rank) // quotient is the transpose
 	if err != nil {
 		return nil, false
 	}

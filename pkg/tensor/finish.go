@@ -65,7 +65,7 @@ func solveWeights(t *Dense, terms [][][]float64) (weights []float64, ok bool) {
 
 	tables := make([]float64, rank*size) // the table of each term, one after the other
 	for i, term := range terms {
-		addOuter(tables[i*size:(i+1)*size], 1, term, t.Shape, nil)
+		addOuter(tables[i*size:(i+1)*size], 1, term, t.Shape, nil) // with the weight 1; nil: no factor by entry
 	}
 
 	pivots, ok := newSkeleton(transposed(tables, rank, size), size, rank, rank)

@@ -14,9 +14,9 @@ import (
 // NormSq returns ‖t‖² = Σ_x t[x]², never below 0. Dense tables are summed with a common exponent;
 // CP by the Gram of its terms, symmetric by the sizes N_c of its count classes, symmetry-CP by the
 // Gram of its terms in count space (section "Learning" of the method: G_ij). It returns ErrTooLarge
-// if a count space is beyond MaxCoefficients. Forms with numbers of both signs are written out
-// where they have at most 2^16 entries; beyond, the Grams cancel where terms nearly do: the error
-// is relative to Σ_ij |G_ij|, not to the norm.
+// if a count space is beyond MaxCoefficients. A form with numbers of both signs is summed as a table
+// if it has at most 2^16 entries. Of a larger one the Gram cancels where terms nearly do: the error is
+// relative to Σ_ij |G_ij|, not to the norm.
 func NormSq(t Tensor) (scaled.Number, error) {
 	if absolute(t) == nil {
 		return inner(t, t)
@@ -111,7 +111,7 @@ func (t *CP) innerWith(b Tensor) (scaled.Number, error) {
 		for leg, d := range t.Shape {
 			w[leg] = t.vector(i, leg, d)
 		}
-		p, err := CountPoly(b, w, 1, nil)
+		p, err := CountPoly(b, w, 1, nil) // one level: a number; nil: operations are not counted
 		if err != nil {
 			return scaled.Number{}, err
 		}
@@ -131,7 +131,7 @@ func (t *SymmetryCP) innerWith(b Tensor) (scaled.Number, error) {
 			w[leg] = weightsAtLevels(term.vector(leg), levels, t.Levels.D)
 		}
 
-		p, err := CountPoly(b, w, t.Levels.D, nil)
+		p, err := CountPoly(b, w, t.Levels.D, nil) // nil: operations are not counted
 		if err != nil {
 			return scaled.Number{}, err
 		}

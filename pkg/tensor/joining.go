@@ -29,10 +29,12 @@ const (
 	carryBoth                // neither: variables y_1 … y_{D−1}, z_1 … z_{d−1}
 )
 
-// newJoining returns the joining of a core and leg weights over d levels, by the pairs of a core level b and a weight level a that a weight
-// other than 0 has. If either kind of levels determines the other, the one with fewer levels is carried.
+// newJoining returns which counts the monomials of a product over legs have to carry as exponents, to tell both how many legs are at each
+// level b of the core and how many are at each of the d levels a of the weights. A weight other than 0 of a value of a leg makes a pair of
+// levels (b, a). If every b occurs with a single a only, or every a with a single b, counting the levels of that kind is enough; if both
+// hold, the kind with fewer levels is carried. Otherwise both kinds are.
 func newJoining(core countspace.Levels, w []LegWeights, d int) joining {
-	j := joining{core: core, d: d, toWeights: filled(core.D, -1), toCore: filled(d, -1)}
+	j := joining{core: core, d: d, toWeights: filled(core.D, -1), toCore: filled(d, -1)} // −1: no pair yet
 	coreDetermines, weightsDetermine := true, true
 	for leg, list := range w {
 		for i, x := range list {
@@ -112,7 +114,7 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 		sums[position] = sums[position].Add(v)
 	}
 
-	// The box, which has the exponents 0 and 1 of each variable that occurs, and the exponent 0 of each other one.
+	// The shape: the exponents 0 and 1 of each variable that occurs, and the exponent 0 alone of each other one.
 	shape := filled(j.vars(), 1)
 	var multipliers [2]int
 	for i, v := range sums {
@@ -139,7 +141,8 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 	return p
 }
 
-// appendMultipliers appends the variables, none to two, that a leg at core level b and weight level a multiplies its monomial by.
+// appendMultipliers appends the variables that a leg at core level b and weight level a multiplies its monomial by: at most one for each
+// kind of levels that is carried. Level 0 has no variable.
 func (j joining) appendMultipliers(list []int, b, a int) []int {
 	y, z := j.variables(b, a)
 	for _, variable := range [2]int{y, z} {
@@ -150,8 +153,9 @@ func (j joining) appendMultipliers(list []int, b, a int) []int {
 	return list
 }
 
-// box returns the box of the product over all legs: its side for a variable is one more than the number of legs that have it. It returns
-// ErrTooLarge if this box, or that of the count polynomial, has too many coefficients.
+// box returns the shape of the product of the polynomials of all legs, the number of coefficients along each variable: one more than the
+// number of legs in whose polynomial the variable occurs. It returns ErrTooLarge if the product, or the count polynomial that is made of
+// it, has too many coefficients.
 func (j joining) box(w []LegWeights) ([]int, error) {
 	shape := filled(j.vars(), 1)
 	for leg, list := range w {
@@ -200,8 +204,9 @@ func (j joining) countPoly(product countspace.Poly, s scaled.Vector, legs, extra
 	return counts
 }
 
-// countIndices returns the index of the core count and that of the weight count of the monomial with the exponents c. coreStep and
-// weightStep have, by level, by how much one leg at that level changes these indices.
+// countIndices takes the exponents c of a monomial over so many legs. It returns the row-major index of the counts of legs at the core's
+// levels, and that of the counts at the weights' levels. One leg more at level b of the core raises coreIndex by coreStep[b], and one more
+// at level a of the weights raises weightIndex by weightStep[a].
 func (j joining) countIndices(c []int, legs int, coreStep, weightStep []int) (coreIndex, weightIndex int) {
 	// toWeights and toCore are −1 for a level that no leg has. Its count is 0 then, and max only keeps the index valid.
 	atLevel0 := legs // legs at level 0 of the carried kind, which have no variable
@@ -234,8 +239,9 @@ func (j joining) countIndices(c []int, legs int, coreStep, weightStep []int) (co
 	return coreIndex, weightIndex
 }
 
-// weightShape returns the box of the weight counts of the product of the polynomials of legs legs, whose own box is carried. If core levels
-// are carried, each weight level may have as many legs as all core levels that go with it.
+// weightShape returns the shape of a polynomial in the counts of the weight levels: for each level above 0, one more than the largest
+// number of legs that can be at it. carried is the shape of the product of the polynomials of so many legs, in the counts that are carried.
+// If these are counts of core levels, a weight level can have as many legs as all core levels that go with it together.
 func (j joining) weightShape(carried []int, legs int) []int {
 	switch j.kind {
 	case carryWeights:

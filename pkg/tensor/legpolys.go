@@ -40,10 +40,10 @@ func LegPolys(t Tensor, w []LegWeights, d int, ops *countspace.Ops) ([][]countsp
 	panic("tensor: unknown form")
 }
 
-// checkLegPolys returns ErrTooLarge if polynomials over a box have too many coefficients together: one for each value of each leg, and one
-// more on the way there.
+// checkLegPolys returns ErrTooLarge if polynomials of the shape box have too many coefficients together. There is one polynomial for each
+// value of each leg, and one more on the way there.
 func checkLegPolys(dims, box []int) error {
-	values := 1
+	values := 1 // the one on the way
 	for _, d := range dims {
 		values += d
 	}
@@ -96,7 +96,7 @@ func (t *CP) legPolys(w []LegWeights, d int, ops *countspace.Ops) [][]countspace
 			polyOfOthers = polyOfOthers.Scale(scaled.FromFloat(weight))
 
 			v := t.Vectors[leg]
-			if v == nil {
+			if v == nil { // the identity: term i is at value i only
 				out[leg][i] = out[leg][i].Add(polyOfOthers)
 				continue
 			}
@@ -139,7 +139,7 @@ func (t *SymmetryCP) legPolys(
 					f = f.Mul(scaled.FromFloat(r[x]))
 				}
 				if !f.IsZero() {
-					p := j.countPoly(productOfOthers, term.S, len(w)-1, int(level))
+					p := j.countPoly(productOfOthers, term.S, len(w)-1, int(level)) // all legs but this one, which is at level
 					out[leg][x] = out[leg][x].Add(p.Scale(f))
 				}
 			}

@@ -23,8 +23,9 @@ const (
 // if none was found. It finds: rank one; a constant plus one point or slab (clauses); noisy-or
 // as two terms, parity, equality, and in general the decomposition of a table that has one with
 // linearly independent terms on two groups of legs and pairwise different ones on the rest
-// (simultaneous diagonalisation); tables over two legs by elimination, equality, selectors and
-// other mixtures by their slices; symmetric tensors of two levels over any number of legs by the
+// (simultaneous diagonalisation); tables over two legs by elimination, equality, selectors (a leg that
+// says which of two other legs a fourth copies) and other mixtures by their slices; symmetric tensors of
+// two levels over any number of legs by the
 // recurrence of their values (Prony). A CP tensor of few terms is returned without its zero terms.
 //
 // Every result has been compared with t: each entry agrees within 1e-13 of the largest and 1e-9 of
@@ -162,7 +163,8 @@ func scaledToOne(t *Dense) (scaled *Dense, exp int) {
 }
 
 // lowRankDense returns a table as a CP tensor of at most maxRank terms that equals it. ok is false if none was found. It tries the closed
-// forms first, which keep zeros and ones as they are. depth bounds how often mixture may call it again for slices.
+// forms first, rankOne and backgroundPlusOne, which keep zeros and ones as they are. mixture calls it again for parts of the table with
+// one leg fixed; depth is how often it may do so one within the other.
 func lowRankDense(t *Dense, maxRank, depth int) (c *CP, ok bool) {
 	if maxRank < 1 {
 		return nil, false
@@ -198,7 +200,7 @@ func (t *CP) equals(d *Dense) bool {
 	}
 	limit := exactTolerance * maxAbs(d.Data)
 	for i, want := range d.Data {
-		if !(math.Abs(got.Data[i]-want) <= min(limit, entryTolerance*math.Abs(want))) {
+		if !(math.Abs(got.Data[i]-want) <= min(limit, entryTolerance*math.Abs(want))) { // so for NaN, too
 			return false
 		}
 	}

@@ -10,8 +10,9 @@ import (
 // of copy(s, c, p, m), c = p or c = m by the switch s, every slice at s and c has rank one.
 const mixtureDepth = 2
 
-// mixture returns t as a CP tensor of at most maxRank terms that decomposes its slices at the values of one leg (mixtureOver), the leg that
-// takes fewest terms. ok is false if there is none. It is tried last, as it may take more terms than needed.
+// mixture returns t as a CP tensor of at most maxRank terms. It decomposes the slices of t at the values of one leg, the tables that remain
+// when the leg is fixed at a value (mixtureOver), and takes the leg that gives the fewest terms. ok is false if no leg does. It is tried
+// last, as it may take more terms than needed.
 func mixture(t *Dense, maxRank, depth int) (best *CP, ok bool) {
 	for leg := range t.Shape {
 		limit := maxRank
@@ -27,8 +28,8 @@ func mixture(t *Dense, maxRank, depth int) (best *CP, ok bool) {
 }
 
 // mixtureOver returns t as Σ_A 1_A ⊗ (decomposition of a slice): for each set A of values of the leg that have the same slice, the terms of
-// this slice times the vector that is 1 on A and 0 elsewhere. ok is false if that takes more than maxRank terms. Slices of zeros have no
-// terms, so zeros stay zeros. depth bounds how often slices may be decomposed in this way themselves.
+// this slice times the vector that is 1 on A and 0 elsewhere. Slices of zeros have no terms, so zeros stay zeros. ok is false if t takes
+// more than maxRank terms, or none, since all its entries are 0. depth bounds how often slices may be decomposed in this way themselves.
 func (t *Dense) mixtureOver(leg, maxRank, depth int) (c *CP, ok bool) {
 	c = &CP{Shape: t.Shape, Vectors: make([][]float64, len(t.Shape))}
 	sliceAt := make([]*Dense, t.Shape[leg]) // by value of the leg

@@ -23,11 +23,11 @@ const MaxEntries = 1 << 22
 //	out_k = Σ_c S_c [z^c] Π_a (Σ_b M[a,b] z^b)^{k_a}
 //
 // with levels a = value (Krawtchouk polynomials for the Hadamard matrix, d = 2); so does a
-// symmetry-CP tensor whose vectors are also the same on all legs. Other tensors are written out if
-// the table has at most MaxEntries entries. t is not changed; nil maps for all modes return t
-// itself. It returns ErrShape if the maps do not fit, ErrNotFinite for a map or a result that is
-// not finite, and ErrUnsupportedMap where t would have to be written out and is too large. Source:
-// Hamid and Braun, Lemma 1.
+// symmetry-CP tensor whose vectors are also the same on all legs. Any other tensor becomes a dense
+// table, of at most MaxEntries entries. t is not changed; nil maps for all modes return t itself. It
+// returns ErrShape if the maps do not fit, ErrNotFinite for a map or a result that is not finite, and
+// ErrUnsupportedMap if a dense table would be needed and is too large. Source: Hamid and Braun,
+// Lemma 1.
 func ApplyModes(t Tensor, maps [][]float64) (Tensor, error) {
 	isIdentity, err := checkMaps(t, maps)
 	if err != nil {
@@ -47,7 +47,7 @@ func ApplyModes(t Tensor, maps [][]float64) (Tensor, error) {
 			if err != nil {
 				return nil, err
 			}
-			return &Symmetric{Shape: t.Shape, Levels: levels, Values: terms[0].S}, nil
+			return &Symmetric{Shape: t.Shape, Levels: levels, Values: terms[0].S}, nil // it has one term, with weight 1
 		}
 	case *SymmetryCP:
 		if terms, levels, ok, err := t.applyCommon(maps); ok || err != nil {
@@ -108,7 +108,7 @@ func (t *Dense) applyModes(maps [][]float64) (*Dense, error) {
 		stride := strideOf[mode]
 
 		mapped := make([]float64, len(data))
-		for block := 0; block < len(data); block += d * stride {
+		for block := 0; block < len(data); block += d * stride { // one index of the modes before
 			for a := range d {
 				row := mapped[block+a*stride:][:stride]
 				for b := range d {

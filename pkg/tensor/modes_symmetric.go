@@ -66,8 +66,8 @@ func (t *SymmetryCP) hasLikeLegs(maps [][]float64) bool {
 	return true
 }
 
-// valueCounts returns a term as a function of the counts c of values instead of levels, over the box shape: S at the level count of c,
-// times Π_a R[a]^{c_a}. The vector R and the levels are the same on all legs.
+// valueCounts returns a term by the counts c of values instead of those of levels, as coefficients of this shape: S at the counts of levels
+// that follow from c, times Π_a R[a]^{c_a}. The vector R and the levels are the same on all legs.
 func (t *SymmetryCP) valueCounts(term SymmetryRankOne, shape []int) countspace.Poly {
 	n := len(t.Shape)
 	levelOf := t.Levels.Of[0] // by value
@@ -87,7 +87,7 @@ func (t *SymmetryCP) valueCounts(term SymmetryRankOne, shape []int) countspace.P
 	return counts
 }
 
-// power returns r[a]^k, by squaring; 1 if r is nil.
+// power returns r[a]^k by repeated squaring; 1 if r is nil.
 func power(r []float64, a, k int) scaled.Number {
 	p := scaled.One
 	if r == nil {
@@ -103,8 +103,8 @@ func power(r []float64, a, k int) scaled.Number {
 	return p
 }
 
-// everyCount calls f for every count vector over the box shape whose sum is at most n, the number of legs: with its index, the count of
-// level 0, and the counts c of the other levels.
+// everyCount calls f for every count vector c, 0 ≤ c[a] < shape[a], whose sum is at most n, the number of legs. c has the counts of the
+// levels above 0, i is its row-major index, and count0 is the count of level 0, n minus the sum.
 func everyCount(shape []int, n int, f func(i, count0 int, c []int)) {
 	c := make([]int, len(shape))
 	for i := 0; ; i++ {
@@ -135,7 +135,7 @@ func transform(s countspace.Poly, m []float64, d, n int) scaled.Vector {
 		row := countspace.Linear(m[a*d : (a+1)*d])
 		powers[a] = []countspace.Poly{countspace.Constant(d-1, scaled.One)}
 		for k := 1; k <= n; k++ {
-			powers[a] = append(powers[a], powers[a][k-1].Mul(row, nil))
+			powers[a] = append(powers[a], powers[a][k-1].Mul(row, nil)) // nil: operations are not counted
 		}
 	}
 

@@ -40,7 +40,7 @@ func (t *SymmetryCP) lowRank(maxRank int) (c *CP, relativeError float64, ok bool
 
 		relativeError = max(relativeError, fit.relativeError)
 		for i, node := range fit.nodes {
-			node.b = math.Ldexp(node.b, fit.shift)
+			node.b = math.Ldexp(node.b, fit.shift) // undoes the scaling of the values by 2^(−shift·c)
 			vectors, ok := t.nodeVectors(term, node)
 			weight := fit.weights[i] * term.Alpha
 			isLost := weight == 0 && term.Alpha != 0 // by underflow
@@ -79,12 +79,13 @@ func countLegs(l countspace.Levels) (free, fixed int) {
 	return free, fixed
 }
 
-// nodeVectors returns a vector for each leg, whose outer product is the node's share of a term: a or b by the level of the value on legs
-// with both levels, 1 on the others, times the term's own vector. ok is false if a product is too small for a float64.
+// nodeVectors returns a vector for each leg, whose outer product is what the node (a, b) contributes to a term. On a leg with values at
+// both levels the entry of a value is a if the value is at level 0 and b if it is at level 1; on all other legs it is 1. The entry is
+// multiplied by that of the term's own vector. ok is false if a product is too small for a float64.
 func (t *SymmetryCP) nodeVectors(term SymmetryRankOne, n node) (vectors [][]float64, ok bool) {
 	vectors = make([][]float64, len(t.Shape))
 	for leg, levels := range t.Levels.Of {
-		v := slices.Repeat([]float64{1}, len(levels))
+		v := slices.Repeat([]float64{1}, len(levels)) // by value of the leg
 		if slices.Contains(levels, 0) && slices.Contains(levels, 1) {
 			for x, level := range levels {
 				v[x] = [2]float64{n.a, n.b}[level]
@@ -109,7 +110,8 @@ type pronyFit struct {
 	relativeError float64 // the largest difference of a value to the sum, relative to the sum of absolute terms
 }
 
-// prony returns a fit of values with at most maxRank real nodes, the fewest that are enough. ok is false if there is none.
+// prony returns a fit of values_c by Σ_i weights_i a_i^{n−c} b_i^c, with at most maxRank real nodes (a_i, b_i), the fewest that are enough.
+// ok is false if there is none.
 //
 // A recurrence Σ_j q_j s_{c+j} = 0 holds exactly when the ratios b/a of the nodes are the roots of q; a root at infinity (a = 0) is a
 // vanishing leading coefficient. The values are first multiplied by 2^(−shift·c−exp), which brings a geometric sequence near to 1. A fit
@@ -120,7 +122,7 @@ func prony(values []scaled.Number, maxRank int) (fit pronyFit, ok bool) {
 		return pronyFit{}, false
 	}
 	if maxAbs(s) == 0 {
-		return pronyFit{}, true
+		return pronyFit{}, true // no nodes are needed
 	}
 	n := len(s) - 1
 
@@ -183,7 +185,7 @@ func withoutGrowth(values []scaled.Number) (s []float64, shift, exp int, ok bool
 	if last > first {
 		slope = (values[last].Exp - values[first].Exp) / int64(last-first)
 	}
-	base := values[first].Exp - slope*int64(first)
+	base := values[first].Exp - slope*int64(first) // slope is returned as shift, and base as exp
 
 	for c, v := range values {
 		v.Exp -= base + slope*int64(c)
@@ -198,8 +200,8 @@ func withoutGrowth(values []scaled.Number) (s []float64, shift, exp int, ok bool
 	return s, int(slope), int(base), fits
 }
 
-// recurrenceNodes returns the nodes of the recurrence Σ_j q_j s_{c+j} = 0 of order r that fits the values best. ok is false unless they are
-// real and at most one has a = 0.
+// recurrenceNodes returns the nodes of the recurrence Σ_j q_j s_{c+j} = 0 of order r that fits the values best. A node (a, b) is a solution
+// s_c = a^{n−c} b^c. ok is false unless all nodes are real and at most one has a = 0.
 func recurrenceNodes(s []float64, r int) (nodes []node, ok bool) {
 	q, ok := recurrence(s, r)
 	if !ok {

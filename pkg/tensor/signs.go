@@ -54,7 +54,7 @@ func Signed(t Tensor) bool {
 			return false
 		}
 		for _, list := range t.Vectors {
-			d := len(list) / max(1, len(t.Weights))
+			d := len(list) / max(1, len(t.Weights)) // 0 for nil vectors, the identity; the slice below is empty then
 			for i, w := range t.Weights {
 				if w != 0 && haveNegative(list[min(i*d, len(list)):min((i+1)*d, len(list))]) {
 					return true
@@ -73,7 +73,7 @@ func Signed(t Tensor) bool {
 }
 
 // absolute returns t with the absolute values of all its numbers: its entries are the sums of the absolute terms of t's. It returns nil if
-// no number is below 0, and for a table, whose entries are no sums. The result shares lists without negative numbers with t.
+// no number is below 0, and for a Dense or a Symmetric, whose entries are no sums. The result shares lists without negative numbers with t.
 func absolute(t Tensor) Tensor {
 	var a absoluteValues
 	var result Tensor

@@ -34,7 +34,7 @@ func Size(dims []int) (int, error) {
 				ErrShape, mode, d)
 		}
 		hi, lo := bits.Mul64(uint64(size), uint64(d))
-		if hi != 0 || lo > 1<<62 {
+		if hi != 0 || lo > 1<<62 { // up to 2^62 an int holds the product
 			return 0, fmt.Errorf("%w: %d modes have more entries than an integer holds",
 				ErrTooLarge, len(dims))
 		}

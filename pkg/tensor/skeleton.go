@@ -17,8 +17,9 @@ type skeleton struct {
 	X    []float64
 }
 
-// newSkeleton returns the skeleton of a, a matrix of rows × cols, by elimination with complete pivoting: the rows of the pivots. ok is
-// false if the rank is above maxRank. a is not changed. Cost O(rank·rows·cols).
+// newSkeleton returns the skeleton of a, a matrix of rows × cols: as many of its rows, s.Rows, as it has rank, and the matrix s.X with
+// a = X·a[Rows,:]. The rows are those of the pivots of an elimination with complete pivoting. ok is false if the rank is above maxRank. a
+// is not changed. Cost O(rank·rows·cols).
 func newSkeleton(a []float64, rows, cols, maxRank int) (s skeleton, ok bool) {
 	remainder := append([]float64(nil), a...)
 	limit := rankTolerance * maxAbs(a)
@@ -58,9 +59,9 @@ func eliminate(a []float64, rows, cols, i, j int) (multiples []float64) {
 		for c, x := range pivotRow {
 			row[c] -= multiple * x
 		}
-		row[j] = 0
+		row[j] = 0 // without rounding
 	}
-	clear(a[i*cols : (i+1)*cols])
+	clear(a[i*cols : (i+1)*cols]) // row i less itself
 	return multiples
 }
 

@@ -9,7 +9,7 @@ func (t *Dense) fix(mode, value int) *Dense {
 	stride := strides(t.Shape)[mode]
 	d := t.Shape[mode]
 	fixed := &Dense{Shape: without(t.Shape, mode), Data: make([]float64, 0, len(t.Data)/d)}
-	for block := value * stride; block < len(t.Data); block += d * stride {
+	for block := value * stride; block < len(t.Data); block += d * stride { // one index of the modes before
 		fixed.Data = append(fixed.Data, t.Data[block:block+stride]...)
 	}
 	return fixed

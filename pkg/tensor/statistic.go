@@ -11,14 +11,15 @@ import (
 // MostStatistic bounds the numbers of the vectors of ExpSquare: 64 MiB.
 const MostStatistic = 1 << 23
 
-// ExpSquare returns e^{λ s(x)²/2} of the statistic s(x) = Σ_l v[l][x_l] as a sum of N rank-one terms, each entry right to a relative 1e-16
-// and rounding. λ is not below 0. With S the largest s less the smallest, N = (√λ S + 17.6)/0.72 + 1: terms y of the trapezoidal rule
+// ExpSquare returns e^{λ s(x)²/2}, for λ ≥ 0 and the statistic s(x) = Σ_l v[l][x_l], as a sum of rank-one terms. Each entry is right to a
+// relative 1e-16 and rounding. The terms are those of the trapezoidal rule,
 //
 //	e^{λ s²/2} ≈ Σ_y h/√(2π) e^{−y²/2} Π_l e^{√λ y v[l][x_l]},   h = 0.72
 //
-// within 8.8 of some √λ s (docs/explanation/structure.md, lemma λ > 0). Tables φ_ij(a, b) = e^{λ v[i][a] v[j][b]} of all pairs i < j are
-// this times e^{−λ v[i][a]²/2} for every variable. Errors: bad input where λ is below 0, or a number is not finite or makes none; over
-// budget above MostStatistic numbers.
+// for the multiples y of h that are within 8.8 of some √λ s (docs/explanation/structure.md, lemma λ > 0). With S the largest s less the
+// smallest, these are about (√λ S + 17.6)/0.72 + 1 terms. The product of tables φ_ij(a, b) = e^{λ v[i][a] v[j][b]} of all pairs i < j is
+// this times e^{−λ v[i][a]²/2} for every variable. Errors: bad input if λ is below 0, if a number is not finite, or if it makes an entry
+// that is not; over budget above MostStatistic numbers.
 func ExpSquare(lambda float64, v [][]float64) (*CP, error) {
 	if !(lambda >= 0) || math.IsInf(lambda, 1) || len(v) == 0 {
 		return nil, fault.New(fault.BadInput, "tensor: a low-rank factor over %d variables with weight %v, 0 or above is needed",

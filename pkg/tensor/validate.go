@@ -96,7 +96,7 @@ func (t *SymmetryCP) validate() error {
 	if err := t.Levels.Validate(t.Shape); err != nil {
 		return fmt.Errorf("%w: %w", ErrShape, err)
 	}
-	size, err := sizeWithin(t.Levels.Shape(), math.MaxInt)
+	size, err := sizeWithin(t.Levels.Shape(), math.MaxInt) // no limit but that of an int
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func ReadEvidence(r io.Reader, domains []int) (factorgraph.Evidence, error) {
 	// pairs of a variable and its value
 	var hard []factorgraph.Observation
 	for i := start; i < len(numbers); i += 2 {
-		s.line = lines[i]
+		s.line = lines[i] // for errors
 		v, x := numbers[i], numbers[i+1]
 		if v < 0 || v >= len(domains) {
 			return factorgraph.Evidence{}, s.fail(ErrEvidence, "observation %d: variable %d, the model has %d",
@@ -85,7 +85,7 @@ func evidenceStart(numbers []int) (int, error) {
 	isOdd := len(numbers)%2 == 1
 	switch {
 	case len(numbers) == 0:
-		return 0, nil
+		return 0, nil // no evidence
 	case isOdd && numbers[0] == (len(numbers)-1)/2:
 		return 1, nil
 	case !isOdd && numbers[0] == 1 && numbers[1] == (len(numbers)-2)/2:

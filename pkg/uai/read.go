@@ -30,7 +30,7 @@ func Read(r io.Reader, limits Limits) (*factorgraph.Model, error) {
 			return nil, err
 		}
 	}
-	if values, limit := p.model.Values(l.Bytes - p.scanner.bytesLeft); values > limit {
+	if values, limit := p.model.Values(l.Bytes - p.scanner.bytesLeft); values > limit { // of the bytes read
 		return nil, p.scanner.fail(ErrLimit,
 			"the variables have %d values together, at most the file's bytes and 2^20 are read: %d", values, limit)
 	}
@@ -89,7 +89,7 @@ func (p *modelReader) readDomains() error {
 	}
 	p.model.Domains = make([]int, 0, min(n, firstAllocation))
 	for i := range n {
-		d, err := p.scanner.readInteger(itemName{"the domain of variable %d", i, 0})
+		d, err := p.scanner.readInteger(itemName{"the domain of variable %d", i, 0}) // 0: the text has one number only
 		switch {
 		case err != nil:
 			return err
@@ -126,7 +126,7 @@ func (p *modelReader) readScopes() error {
 
 // readScope reads the scope of factor j. lastFactor has, for each variable, 1 + the last factor that has it in its scope.
 func (p *modelReader) readScope(j int, lastFactor []int) ([]int, error) {
-	arity, err := p.scanner.readInteger(itemName{"the order of factor %d", j, 0})
+	arity, err := p.scanner.readInteger(itemName{"the order of factor %d", j, 0}) // 0: the text has one number only
 	switch {
 	case err != nil:
 		return nil, err
@@ -165,7 +165,7 @@ func (p *modelReader) readTables() error {
 		if err != nil {
 			return err
 		}
-		t := &p.tables.Make(1)[0]
+		t := &p.tables.Make(1)[0] // cut from memory for many tables
 		t.Shape, t.Data = shape, data
 		f.Table = t
 		if p.model.Bayes {
@@ -181,7 +181,7 @@ func (p *modelReader) readTables() error {
 // network's table begin.
 func (p *modelReader) readTable(j int, shape []int) (entries []float64, line int, err error) {
 	// its length
-	announced, err := p.scanner.readInteger(itemName{"the length of factor %d's table", j, 0})
+	announced, err := p.scanner.readInteger(itemName{"the length of factor %d's table", j, 0}) // 0: the text has one number only
 	if err != nil {
 		return nil, 0, err
 	}

@@ -49,7 +49,7 @@ func (s *scanner) next() error {
 			return io.EOF
 		case err != nil:
 			return fmt.Errorf("uai: line %d: %w", s.nextLine, err)
-		case s.bytesLeft == 0:
+		case s.bytesLeft == 0: // and more bytes follow
 			return s.fail(ErrLimit, "more than %d bytes", s.limit)
 		}
 
@@ -109,7 +109,7 @@ func (s *scanner) fail(sentinel error, format string, args ...any) error {
 	return fault.New(fault.BadInput, "uai: line %d: %w: "+format, append([]any{s.line, sentinel}, args...)...)
 }
 
-// place names the item being read, for errors: text with up to two numbers in it.
+// itemName names the item being read, for errors: a text with up to two numbers in it.
 type itemName struct {
 	text string // with %d for each number
 	a, b int    // the numbers

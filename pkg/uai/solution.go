@@ -71,7 +71,7 @@ func WriteMAR(w io.Writer, marginals [][]float64) error {
 	for _, p := range marginals {
 		fmt.Fprintf(b, " %d", len(p))
 		for _, v := range p {
-			_ = b.WriteByte(' ')
+			_ = b.WriteByte(' ') // b keeps its first error, and Flush returns it
 			_, _ = b.Write(decimal.Append(b.AvailableBuffer(), v))
 		}
 	}
@@ -106,7 +106,7 @@ func ReadMAR(r io.Reader) ([][]float64, error) {
 
 // readMarginal reads the domain of variable i, and a probability for each of its values.
 func (s *scanner) readMarginal(i int) ([]float64, error) {
-	d, err := s.readInteger(itemName{"the domain of variable %d", i, 0})
+	d, err := s.readInteger(itemName{"the domain of variable %d", i, 0}) // 0: the text has one number only
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func asTable(j int, t tensor.Tensor) (*tensor.Dense, error) {
 func writeInts(b *bufio.Writer, list []int) {
 	for i, v := range list {
 		if i > 0 {
-			_ = b.WriteByte(' ')
+			_ = b.WriteByte(' ') // b keeps its first error, and Flush returns it
 		}
 		_, _ = b.Write(strconv.AppendInt(b.AvailableBuffer(), int64(v), 10))
 	}
@@ -101,7 +101,7 @@ func writeTable(b *bufio.Writer, t *tensor.Dense) {
 	}
 	fmt.Fprintf(b, "\n%d\n", len(t.Data))
 	for i, v := range t.Data {
-		_, _ = b.Write(decimal.Append(b.AvailableBuffer(), v))
+		_, _ = b.Write(decimal.Append(b.AvailableBuffer(), v)) // b keeps its first error, and Flush returns it
 		if (i+1)%rowLength == 0 {
 			_ = b.WriteByte('\n')
 		} else {

@@ -48,7 +48,7 @@ func Encode(m Message) ([]byte, error) {
 	err := m.Validate()
 	var b []byte
 	if err == nil {
-		b, err = codec.Marshal(m.Name(), m, false)
+		b, err = codec.Marshal(m.Name(), m, false) // not canonical: lists stay as they are
 	}
 	if limit := maxBytes(m); err == nil && len(b) > limit {
 		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), limit)

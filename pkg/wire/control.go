@@ -42,7 +42,7 @@ func (*Deadline) Name() string { return "deadline" }
 
 // Validate checks ids, the stage and that 0 ≤ Done, and Done ≤ Total where Total is known.
 func (m *Progress) Validate() error {
-	if err := form.CheckJob(m.Job, ""); err != nil {
+	if err := form.CheckJob(m.Job, ""); err != nil { // the message names no tenant
 		return err
 	}
 	switch {
@@ -53,12 +53,12 @@ func (m *Progress) Validate() error {
 	case m.Done < 0 || m.Total > 0 && m.Done > m.Total:
 		return codec.Invalid("done", "%d of %d", m.Done, m.Total)
 	}
-	return form.CheckTimes(m.Time, 0, nil)
+	return form.CheckTimes(m.Time, 0, nil) // without a deadline and without timings
 }
 
 // Validate checks the job's id, the digest if there is one, and the time.
 func (m *Cancel) Validate() error {
-	if err := form.CheckJob(m.Job, ""); err != nil {
+	if err := form.CheckJob(m.Job, ""); err != nil { // the message names no tenant
 		return err
 	}
 	if m.Digest != "" {
@@ -66,7 +66,7 @@ func (m *Cancel) Validate() error {
 			return err
 		}
 	}
-	return form.CheckTimes(m.Time, 0, nil)
+	return form.CheckTimes(m.Time, 0, nil) // without a deadline and without timings
 }
 
 // Validate checks ids, digest and time.

@@ -34,7 +34,7 @@ func (g *Graph) Validate() error { return checkSource(g.Model, g.Text, nil) }
 // absent. The error has the code bad_input.
 func EncodeGraph(g *Graph) (b []byte, digest string, err error) {
 	if err = g.Validate(); err == nil {
-		b, err = codec.Marshal(g.Name(), g, true)
+		b, err = codec.Marshal(g.Name(), g, true) // canonical: empty lists are absent
 	}
 	if limit := maxBytes(g); err == nil && len(b) > limit {
 		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), limit)

@@ -61,7 +61,7 @@ func (l *factors) Encode(w *codec.Writer) error {
 
 // Decode reads n factors. It checks every length of a table against its shape, and that the entries are finite.
 func (l *factors) Decode(r *codec.Reader, n int) error {
-	if err := r.Charge(n, reflect.TypeFor[factorgraph.Factor]()); err != nil {
+	if err := r.Charge(n, reflect.TypeFor[factorgraph.Factor]()); err != nil { // from the memory that a message may take
 		return err
 	}
 	*l = make(factors, n)
@@ -116,7 +116,7 @@ func (m *Request) Validate() error {
 		return err
 	}
 	if m.Model == nil {
-		return form.CheckQueries(nil, false, m.Queries)
+		return form.CheckQueries(nil, false, m.Queries) // false: the model is not known yet
 	}
 	return form.CheckQueries(m.Model.Domains, true, m.Queries)
 }
@@ -132,7 +132,7 @@ func (m *Request) Digest() (string, error) {
 	w := hashWriters.Get().(*bufio.Writer)
 	defer hashWriters.Put(w)
 	w.Reset(h)
-	if err := codec.MarshalTo(w, m.Name(), &withDefaults, true); err != nil {
+	if err := codec.MarshalTo(w, m.Name(), &withDefaults, true); err != nil { // canonical: empty lists are absent
 		return "", err
 	}
 	w.Flush() // a hash takes everything
@@ -225,7 +225,7 @@ func NewRequest(m *factorgraph.Model, queries ...query.Query) (Request, error) {
 		return Request{}, fault.Wrap(fault.BadInput, err)
 	}
 	if len(queries) == 0 {
-		queries = []query.Query{{}}
+		queries = []query.Query{{}} // an empty query asks for ln Z
 	}
 	return Request{Model: body, Queries: queries}, nil
 }

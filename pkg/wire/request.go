@@ -45,7 +45,7 @@ func (m *Unanswered) Validate() error {
 	case m.Status != StatusPending && m.Status != StatusRefused:
 		return codec.Invalid("status", "%.40q is neither pending nor refused", m.Status)
 	case m.Status == StatusPending || m.Job != "":
-		if err := form.CheckJob(m.Job, ""); err != nil {
+		if err := form.CheckJob(m.Job, ""); err != nil { // the message names no tenant
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func (r *estimate) reportAssignments(total *Total, want *btn.Want) *query.ErrorI
 		case !isFromSearch(assignment):
 		case !isProved:
 			total.Result.Ended = endedComplete
-		case total.Result.Ended == "":
+		case total.Result.Ended == "": // no search before has left its assignment unproved
 			total.Result.Ended = endedSettled
 		}
 	}
@@ -165,7 +165,7 @@ func (r *estimate) raiseToWeight(lower float64, total *Total) {
 //   - the searches found no assignment
 //   - no search proved its assignment to be the best, and the query need not end yet: no value is missing, or the deadline has not come.
 //
-// The answer has no Z, even if values of parts for Z have arrived: which ones have is chance.
+// The answer has no Z, even if values of parts for Z have arrived: it is chance which of them have.
 func (in *Input) answerBySearch(total Total, parts []partValue, isIncomplete bool) (answer Total, ok bool) {
 	search, isProved := in.searchResult(parts) // nil: the demand wants anything else, or no search has ended
 	isLate := isIncomplete && in.IsDeadlineOver

@@ -40,7 +40,7 @@ func (g *sequence) evaluate(e *btn.Estimate, values []partValue) (r *estimate, i
 	r.Slices, r.Components = e.Slices, len(e.Parts)
 
 	// Assignments go to findings, shares of Z to Parts.
-	r.Parts = make([]btn.Value, 0, len(values))
+	r.Parts = make([]btn.Value, 0, len(values)) // without those that find assignments
 	for i := range values {
 		p := &values[i]
 		if !p.hasArrived {

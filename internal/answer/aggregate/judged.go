@@ -38,7 +38,7 @@ func (g *sequence) reportJudged(total *Total, a *btn.Assignment) {
 	}
 }
 
-// reportSamples fills in the weighted samples that are wanted. It does nothing if the best estimate has no drawn components.
+// reportSamples fills in the weighted samples that are wanted. It does nothing if the plan of the best estimate draws none.
 func (g *sequence) reportSamples(total *Total, want *btn.Want) {
 	if want.Samples == 0 || !hasDraws(*g.best.Plan) {
 		return

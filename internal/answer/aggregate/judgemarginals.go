@@ -44,7 +44,7 @@ func (g *sequence) surestMarginals() (chosen judge.Marginals, witnesses []judge.
 	chosen = g.ownMarginals()
 	witnesses = []judge.Marginals{chosen}
 	for _, s := range g.statements {
-		if s.Best == &g.best.Estimate {
+		if s.Best == &g.best.Estimate { // the answer's method itself
 			continue
 		}
 		m := g.marginalsOfOther(s.Best)

@@ -59,6 +59,7 @@ func (r *estimate) reportWanted(t *Total, a *btn.Assignment) *query.ErrorInfo {
 	if failed := r.reportAssignments(t, &a.Want); failed != nil {
 		return failed
 	}
+	// A part with a doubt, a reason to mistrust its digits, leaves the certificate's bound without proof.
 	if quality := r.Plan.Quality; !quality.Exact && firstDoubt(r.Parts) == "" {
 		t.Result.Certificate = certificate(*t.Result.LogZ, quality.LnNormError, a.LnLinks, r.Digits)
 	}
@@ -72,7 +73,7 @@ func (r *estimate) reportWanted(t *Total, a *btn.Assignment) *query.ErrorInfo {
 //   - otherwise the interval of the certificate, or without one the lower bound by the heaviest assignment found, and a warning.
 func (r *estimate) reportTrust(t *Total, a *btn.Assignment) {
 	quality, result := r.Plan.Quality, &t.Result
-	result.Exact = quality.Exact && !a.Unsure
+	result.Exact = quality.Exact && !a.Unsure // Unsure: the total may miss terms
 	if doubt := r.doubt(result); doubt != "" {
 		result.Exact = false
 		result.Warnings = append(result.Warnings, "not marked exact: "+doubt)

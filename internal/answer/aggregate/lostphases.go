@@ -29,7 +29,7 @@ func (g *sequence) widenForLostPhases(s *judge.Statement) {
 	if !isWeightOfPhases(p, gap) {
 		return
 	}
-	needed, nearest := 0.0, math.Inf(1)
+	needed, nearest := 0.0, math.Inf(1) // the uncertainty that the nearest phase asks for, and the distance of that phase from ln
 	for _, phase := range p.Phases {
 		if distance := math.Abs(phase - ln); distance < nearest {
 			nearest, needed = distance, min(gap, *p.Together-phase+*s.Uncertainty)
@@ -38,8 +38,8 @@ func (g *sequence) widenForLostPhases(s *judge.Statement) {
 	s.Uncertainty = finite(max(*s.Uncertainty, needed))
 }
 
-// mostPieces is the largest number of phases of which all subsets are tried.
-const mostPieces = 12
+// mostPhases is the largest number of phases of which all subsets are tried.
+const mostPhases = 12
 
 // isWeightOfPhases reports whether there is a set of phases without which ln Z would fall by gap/2 to 2·gap nats. A phase is a part of all
 // assignments around one fixed point of belief propagation. If no set fits, the gap is rather an error of the values of belief propagation
@@ -51,7 +51,7 @@ func isWeightOfPhases(p *query.Propagation, gap float64) bool {
 	}
 	remaining := 1.0 // the share of Z of phases that are not listed
 	var shares []float64
-	for _, ln := range p.Phases[:min(len(p.Phases), mostPieces)] {
+	for _, ln := range p.Phases[:min(len(p.Phases), mostPhases)] {
 		share := math.Exp(ln - *p.Together)
 		shares = append(shares, share)
 		remaining -= share
@@ -59,7 +59,7 @@ func isWeightOfPhases(p *query.Propagation, gap float64) bool {
 	if remaining > 1e-9 { // more than rounding
 		shares = append(shares, remaining)
 	}
-	allLost := 1<<len(shares) - 1        // at most 2^(mostPieces + 1) sets
+	allLost := 1<<len(shares) - 1        // at most 2^(mostPhases + 1) sets
 	for set := 1; set < allLost; set++ { // bit k of set: phase k is lost
 		lostShare := 0.0
 		for k, share := range shares {

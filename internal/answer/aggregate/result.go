@@ -118,7 +118,7 @@ func AddUp(in Input) Total {
 	}
 
 	// The answer, or the error of the decisive estimate. s.best is the estimate that is the answer.
-	hasKnownFailed := decisive.Plan.Quality != nil && decisive.err != nil
+	hasKnownFailed := decisive.Plan.Quality != nil && decisive.err != nil // this error is the query's, whatever estimate has a value
 	if hasKnownFailed {
 		r.CancellationDigits = finite(decisive.Digits)
 	}
@@ -131,9 +131,12 @@ func AddUp(in Input) Total {
 	return t
 }
 
-// decisive returns the estimate whose error is that of the query if there is no answer, and whose quality, if known, is that of the answer.
-// It is the last estimate that was evaluated, nil if there is none. But if an exact estimate was refused, with an error and evaluation went
-// on, that one is decisive if there is no answer after all, or if the error says that the model is at fault.
+// decisive returns the estimate that stands for the whole sequence: without an answer its error is the query's, and with one its quality,
+// if known, is the answer's.
+//
+//   - If an exact estimate had an error and evaluation went on without it (refused), it is that one, provided that there is no answer after
+//     all or that the error says that the model is at fault.
+//   - Otherwise it is the last estimate that was evaluated, nil if there is none.
 func (g *sequence) decisive() *estimate {
 	if r := g.refused; r != nil && (g.best == nil || r.err.Code == fault.BadInput) {
 		return r
@@ -144,8 +147,8 @@ func (g *sequence) decisive() *estimate {
 	return nil
 }
 
-// reportSequence fills in what an answer reports of a plan that grows: how the sequence of estimates ended, its estimates, and warnings. If
-// the quality of the decisive estimate is known, the result reports only this estimate, like a plan that does not grow.
+// reportSequence fills in what an answer reports of a plan that is a sequence of estimates: how the sequence ended, its estimates, and
+// warnings. If the quality of the decisive estimate is known, it reports only that quality, as for a plan of a single estimate.
 func (g *sequence) reportSequence(r *query.Result, decisive *estimate) {
 	if decisive != nil && decisive.Plan.Quality != nil {
 		reportQuality(r, decisive.Plan.Quality)
@@ -177,7 +180,7 @@ func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
 		r.Log10Z = nil
 		return failed
 	} else {
-		g.answerZ = best.Z
+		g.answerZ = best.Z // reportKnown may have raised it
 	}
 
 	r.Status = query.StatusOK
@@ -185,9 +188,9 @@ func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
 	return nil
 }
 
-// valuesByPart returns the value of each part of the plan, in the sequence of the parts. It returns an error if there can be no answer. If
-// the only reason is that values of a plan that does not grow are missing, it returns the values as well: a search among the parts may
-// still be the answer.
+// valuesByPart returns the value of each part of the plan, in the sequence of the parts. It returns an error if there can be no answer. A
+// plan that grows is a sequence of estimates, each of which may be an answer; any other plan needs the values of all parts. If the only
+// error is that some of these are missing, it returns the others as well: a search among the parts may still be the answer.
 func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
 	if failed := checkAssignment(in); failed != nil {
 		return nil, failed
@@ -275,7 +278,7 @@ func newTotal(in Input) Total {
 
 	if p := a.Plan; p != nil {
 		r.Method = p.Method
-		r.Components = p.PartCount() - countFinders(p)
+		r.Components = p.PartCount() - countFinders(p) // parts that find assignments are no components of Z
 		r.Warnings = append(r.Warnings, p.Warnings...)
 		if !p.Grows() && len(p.Estimates) > 0 {
 			reportQuality(&r, p.Estimates[0].Quality)

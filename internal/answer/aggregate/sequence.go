@@ -98,7 +98,7 @@ func evaluateSequence(in Input, parts []partValue, isLast bool) *sequence {
 			}
 			continue
 		}
-		s.add(r, k == len(a.Plan.Estimates)-1)
+		s.add(r, k == len(a.Plan.Estimates)-1) // whether it is the last one of the plan
 		s.decide()
 		if s.isSettled() {
 			s.ended = endedSettled
@@ -147,9 +147,12 @@ func arrivedParts(e *btn.Estimate, values []partValue) (reduced *btn.Estimate, a
 	return reduced, arrived, len(arrived) > 0 && len(arrived) < len(values)
 }
 
-// isSettled reports whether no further estimate is needed: the best one has a known quality, or is complete, or ln Z and the marginals have
-// settled. ln Z has settled if its uncertainty is within the accuracy, and if also the farther bound is within the accuracy of ln Z
-// (proven) or the statement of its method says that it may settle.
+// isSettled reports whether no further estimate is needed. That is so if the best one has a known quality, or is complete (it dropped
+// nothing), or if these three hold:
+//
+//   - the uncertainty of ln Z is within the accuracy
+//   - the farther bound on ln Z is within the accuracy (proven), or the statement of the method says that it may settle without that
+//   - the marginals have settled.
 func (g *sequence) isSettled() bool {
 	switch u := g.answer.Uncertainty; {
 	case g.best == nil:
@@ -163,8 +166,8 @@ func (g *sequence) isSettled() bool {
 	return isTotalSettled && g.areMarginalsSettled()
 }
 
-// CountSampling returns the number of assignments whose plans have drawn components. All their sampled bounds are to hold together, so that
-// the probability with which they may fail is divided by this number.
+// CountSampling returns the number of assignments whose plans draw random samples. Bounds on ln Z from samples hold with a probability. As
+// those of all these assignments are to hold together, the probability of failure that each may have is divided by this number.
 func CountSampling(assignments []btn.Assignment) int {
 	n := 0
 	for _, a := range assignments {

@@ -20,7 +20,7 @@ import (
 //   - In the end bounds limit value and uncertainty (moveIntoBounds).
 func (g *sequence) decide() {
 	g.best, g.answer, g.statements = nil, judge.Statement{}, nil
-	g.outside, g.contradicted, g.proven = 0, 0, math.Inf(1)
+	g.outside, g.contradicted, g.proven = 0, 0, math.Inf(1) // of the answer before
 	for _, r := range g.evaluated {
 		if r.Plan.Quality != nil && r.err == nil {
 			g.best, g.answerZ = r, r.Z
@@ -49,8 +49,9 @@ func (g *sequence) decide() {
 }
 
 // collectStatements returns the statements of all judges that have a value. A judge knows the estimates of one method, and states how far
-// they may be off. Each judge makes its statement, and then reconsiders it beside those of the others. The uncertainty of methods that have
-// probably lost phases is raised. If the best estimate of a judge is complete, it returns only the statement of that judge, as complete.
+// they may be off. Each judge makes its statement, and then reconsiders it beside those of the others. If a method has probably lost a
+// phase, the part of Z around one fixed point of belief propagation, its uncertainty is raised. If the best estimate of a judge is
+// complete, which means that it dropped nothing, only the statement of that judge is returned, as complete.
 func (g *sequence) collectStatements() (list []judge.Statement, complete *judge.Statement) {
 	statements := make([]*judge.Statement, 0, len(g.judges.All))
 	for _, j := range g.judges.All {
@@ -151,8 +152,8 @@ func (g *sequence) excludes(s judge.Statement) bool {
 // of the move. If there are bounds on both sides, the uncertainty is at most the distance from the farther one (FartherDistance). It
 // sets outside to the length of a move that is above the uncertainty stated before, and proven to the distance from the farther bound.
 func (g *sequence) moveIntoBounds() {
-	lower, upper, _ := g.Bounds.Tightest()
-	ln, u := *g.best.LogZ, g.answer.Uncertainty
+	lower, upper, _ := g.Bounds.Tightest()      // the level, how surely they hold, does not matter here
+	ln, u := *g.best.LogZ, g.answer.Uncertainty // u is nil if the method states none
 	inside := min(max(ln, lower.Ln), upper.Ln)
 	if inside != ln {
 		g.answerZ = scaled.FromLog(inside)

@@ -18,12 +18,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Assign chooses a plan for every demand on net, and returns one assignment for each. Plans are taken from memo, and made if it does not
-// have them; if memo is nil, nothing is remembered. known is what earlier calls for the network have found, nil if nothing. If a demand
-// cannot be answered, its assignment has the error. The error that Assign returns is that of ctx.
+// Assign chooses a plan for every demand on net, and returns one assignment for each. A demand is what is wanted under one evidence. Plans
+// are taken from memo, and made if it does not have them; if memo is nil, nothing is remembered. known is what earlier calls for the
+// network have found, nil if nothing. If a demand cannot be answered, its assignment has the error. The error that Assign returns is that
+// of ctx.
 //
 //   - Method exact: the first proposal of methods.Exact.
-//   - Method auto: the same if it fits the memory and costs at most AutoFlops, otherwise estimates that grow (package estimates).
+//   - Method auto: the same if it fits the memory and costs at most AutoFlops, otherwise a sequence of estimates (package estimates).
 //   - Other methods: see methods.Requested.
 //
 // A plan depends only on the network and the settings, unless an elimination order or a tree for the evidence is cheaper.
@@ -98,9 +99,10 @@ func (p planner) withJob(j *proposal.Job) planner {
 	return p
 }
 
-// assign chooses how one demand is answered: which parts provide what it wants. Usually net below is the planner's network, and conditioned
-// is net under the evidence. If likelihoods leave the range of float64, net is another network, which has them as tensors, and the planner
-// of that network chooses. That is not possible for a global method (IsGlobal), whose plan is for the complete network of all queries.
+// assign chooses how one demand (what is wanted under one evidence) is answered: by which parts of a plan. Usually net below is the
+// planner's network, and conditioned is net under the evidence. If likelihoods leave the range of float64, net is another network, which
+// has them as tensors (spread), and the planner of that network chooses. That is not possible for a global method (IsGlobal), whose plan is
+// for the complete network of all queries.
 func (p planner) assign(ctx context.Context, d btn.Demand) (*btn.Assignment, error) {
 	net, remaining, conditioned, err := p.Net.UnderEvidence(d.Evidence)
 	if wasSpread := net != p.Net; wasSpread && err == nil {
@@ -161,6 +163,7 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 	}
 
 	exact, err := p.exactTotal(ctx, want)
+	// A plan that is Summed is for another network than estimates are, and cannot be among them.
 	mayHaveNoDigits := err == nil && exact.MayCancel && !exact.Summed
 	if mayHaveNoDigits && p.IsAuto() {
 		return p.amongEstimates(ctx, want, exact) // the estimates are the answer if all digits cancel
@@ -186,6 +189,7 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 // (btn.Network.Summed).
 func (p planner) exactTotal(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
 	onNetwork := p // the planner of the network that the plan is for
+	// The sum over a variable that only Z needs may make terms of a core vanish: without them the network is a smaller one.
 	if summed := p.Conditioned.WithoutVanishingTerms(); summed != p.Conditioned && want.IsTotal() {
 		onNetwork = p.withJob(p.OnSummedNetwork(summed))
 	}
@@ -222,6 +226,7 @@ const leastExact = 5 * time.Millisecond
 // exactInTime returns an exact plan for Z and marginals, as exact does. Under method auto the search for it may take only a share of the
 // time for planning, since estimates can answer as well. If that time ends, the error is fault.OverBudget.
 func (p planner) exactInTime(ctx context.Context, ask proposal.Ask) (assignment *btn.Assignment, err error) {
+	// Z and marginals alone, whatever else is wanted.
 	ask = proposal.Ask{Want: btn.Want{Marginals: ask.Marginals, Targets: ask.Targets}, Accepts: ask.Accepts}
 	if !p.IsAuto() {
 		return p.exact(ctx, ask)
@@ -275,9 +280,9 @@ func (p planner) parametric(ctx context.Context, want btn.Want) (*btn.Assignment
 	return assignment, nil
 }
 
-// amongEstimates returns a plan of estimates with the estimate of the exact plan after the first of them and the bounds that follow it. It
-// is for an exact plan whose digits may all cancel: if the exact estimate has a value, that is the answer, otherwise the estimates go on.
-// It returns exact if there are no estimates that grow.
+// amongEstimates returns a plan that is a sequence of estimates, into which the estimate of the exact plan is inserted: after the first
+// estimate and the bounds that follow it. It is for an exact plan whose digits may all cancel. If the exact estimate has a value, that is
+// the answer; otherwise the other estimates go on. It returns exact if there is no such sequence.
 func (p planner) amongEstimates(ctx context.Context, want btn.Want, exact *btn.Assignment) (*btn.Assignment, error) {
 	estimates, err := p.estimates(ctx, want)
 	if err != nil || !estimates.Plan.Grows() { // the exact plan alone, unless the context has ended

@@ -13,17 +13,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// AssignFirst answers a demand by the value of belief propagation and the bound that follows from its messages, without any planning. It
-// passes messages on p, the problem of the demand, until enough is done, and each message at least once. net is the network without
-// evidence. It returns nil if the method of the settings does not answer by estimates, if estimates do not provide what is wanted, or if
-// belief propagation has no value. Linear time.
+// AssignFirst answers a demand (what is wanted under one evidence) by the value of belief propagation and the bound that follows from its
+// messages, without any planning. It passes messages on p, the network under the demand's evidence, until the context enough is done, and
+// each message at least once. net is the network without evidence. It returns nil if the method of the settings does not answer by
+// estimates, if estimates do not provide what is wanted, or if belief propagation has no value. Linear time.
 func AssignFirst(
 	ctx, enough context.Context, net *btn.Network, p *problem.Problem, d btn.Demand, s query.Settings,
 ) (*btn.Assignment, error) {
 	s = s.WithDefaults()
-	m := requested(s.Method)
+	m := requested(s.Method) // nil for the methods exact and auto
 	isAuto := (&proposal.Job{Settings: s}).IsAuto()
-	answersByEstimates := m != nil && m.Grows || m == nil && isAuto
+	answersByEstimates := m != nil && m.Grows || m == nil && isAuto // Grows: its plans are sequences of estimates
 	wantsMore := d.WantsAssignments() || d.IsParametric() || len(d.Joint) > 0
 	if !answersByEstimates || wantsMore {
 		return nil, nil
@@ -45,10 +45,12 @@ const (
 	Insured                         // plans may be late
 )
 
-// Insure returns how a job with these plans has to be insured by a first answer of belief propagation, in case that the plans end too late.
-// It is Insured if a demand has no plan, if a plan grows, or if one takes more than InsuredShare of the budget. Otherwise it is
-// InsuredBySweep if a plan takes longer than one sweep of belief propagation over the network's tables, and Uninsured if none does: the
-// answer is then there as soon as a first one would be.
+// Insure returns whether a job with these plans needs a first answer of belief propagation, in case that the plans end too late. It is
+//
+//   - Insured if an assignment has no plan, if a plan grows (it is a sequence of estimates), or if one takes more than InsuredShare of the
+//     budget
+//   - otherwise InsuredBySweep if a plan takes longer than one sweep of belief propagation over the network's tables
+//   - Uninsured if no plan does: the answer is then there as soon as a first one would be.
 func Insure(assignments []btn.Assignment, tables int, s query.Settings) Insurance {
 	const leastTables = 1 // factors of one variable are no tables
 	secondsOfSweep := policy.FirstSeconds * float64(max(leastTables, tables))

@@ -28,8 +28,8 @@ type jobPlanner struct {
 // Measured: a part of so many tables is planned in a millisecond.
 const partTables = 128
 
-// assign chooses how one demand on net is answered. It is planned on the relevant part of net: of a Bayesian network, which is directed,
-// without the variables that do not change the answer. There are exceptions:
+// assign chooses how one demand (what is wanted under one evidence) on net is answered. If net is a Bayesian network, the demand is planned
+// on the relevant part of net, which lacks the variables that do not change the answer. There are exceptions:
 //
 //   - If the network is not directed, if derivatives are wanted, or if the method decomposes the complete network, it is planned on net.
 //   - If net is small, or its relevant part is not, and if net has one contraction tree for all evidence, it is planned on net: the tree

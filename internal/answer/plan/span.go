@@ -23,7 +23,7 @@ type span struct {
 	wide int     // the number of wide tables
 }
 
-// add adds the span of a table, log2 of its largest over its smallest entry, if that is above wideBits (128).
+// add adds the span of a table, log2 of its largest over its smallest absolute entry other than 0, if that is above wideBits (128).
 func (s *span) add(data []float64) {
 	smallest, largest := math.Inf(1), 0.0
 	for _, x := range data {
@@ -59,10 +59,10 @@ func spanOfCores(net *btn.Network) (s span) {
 }
 
 // warnings returns a warning if terms of the total may be lost. The span of a tensor is log2 of the ratio of its largest to its smallest
-// entry, and s is the sum over all wide cores, tensors that evidence does not change. The warning is given if s and the spans of all wide
-// links of net, the network under evidence, are more than spanBits together. Links are the tensors that evidence changes. Terms above 0
-// then may become 0. If other factors exclude the larger terms, the total misses the terms that count. Usually the larger ones stay, so the
-// warning says may. Linear time.
+// entry; tensors of a small span do not count. s has the sum of the spans of the cores, the tensors that evidence does not change. warnings
+// adds the spans of the links of net, the tensors that evidence changes, and warns if all are more than spanBits together. A term above 0
+// may then become 0 beside larger terms, and if other factors exclude these, the total misses the terms that count. Usually the larger
+// terms stay, so the warning says may. Linear time.
 func (s span) warnings(net *btn.Network) []string {
 	for _, link := range net.Links {
 		s.addTensor(link.T) // in this copy of s only: the next query has other links

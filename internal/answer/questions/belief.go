@@ -146,6 +146,7 @@ func fit(p []float64, beliefs []factorgraph.Likelihood) (f fitted, why string) {
 	}
 
 	// Each round scales all of p once for each belief.
+	// So that at most maxScaled probabilities are scaled in all.
 	missed, roundLimit := math.Inf(1), min(maxRounds, maxScaled/(len(p)*len(beliefs)))
 	for missed > fittedTo && f.belief.Rounds < roundLimit {
 		f.belief.Rounds++
@@ -171,9 +172,9 @@ func fit(p []float64, beliefs []factorgraph.Likelihood) (f fitted, why string) {
 	return f, ""
 }
 
-// fitRound does one round of proportional fitting: for each variable in turn it scales the distribution so that the marginal of this
-// variable is the believed one. It multiplies the factors into the likelihoods of the answer. If a value is impossible and believed with a
-// probability above 0, it stops, and why is that in words; otherwise why is "".
+// fitRound does one round of proportional fitting: for each variable in turn it scales the distribution f.shares so that the marginal of
+// this variable is the believed one. A value x needs the factor believed/current, by which its likelihood in the answer is multiplied too.
+// If a value is impossible and believed with a probability above 0, it stops, and why is that in words; otherwise why is "".
 func (f *fitted) fitRound(beliefs []factorgraph.Likelihood, believed [][]float64) (why string) {
 	for k := range beliefs {
 		current := marginal(f.shares, beliefs, k)
@@ -233,7 +234,7 @@ func scaleMarginal(p []float64, beliefs []factorgraph.Likelihood, k int, believe
 
 // mix writes the marginals and the joint marginal under the beliefs into the result. The query has a further demand b for each combination
 // of values of the believed variables, with the total a.kindTotals[b]. The result is the mean of the marginals of these totals, weighted by
-// shares. If the totals have no marginals, or no joint marginal, nothing is written for them.
+// shares[b], the probability of b under the beliefs. If the totals have no marginals, or no joint marginal, nothing is written for them.
 func (a *answer) mix(shares []float64) {
 	var marginals [][]float64
 	var cells []float64

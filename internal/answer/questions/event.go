@@ -81,7 +81,7 @@ func limitRatio(r, over *query.Result) {
 		return
 	}
 	excess := *r.Ratio.Ln
-	allowed := ratioRounding*(1+math.Abs(*r.LogZ)) + uncertaintyOf(r) + uncertaintyOf(over)
+	allowed := ratioRounding*(1+math.Abs(*r.LogZ)) + uncertaintyOf(r) + uncertaintyOf(over) // ln Z is rounded relative to its size
 	if excess <= allowed {
 		r.Ratio.Ln = finite(0)
 		if excess > ratioRounding {

@@ -45,8 +45,8 @@ var likelihood = kind{
 	},
 }
 
-// gradientsOf returns the derivatives of Z divided by Z, core by core. Core c has sizes[c] of the derivatives. If a quotient is beyond
-// float64, all quotients are given as mantissas and exponents. z is Z.
+// gradientsOf returns the derivatives of Z divided by Z, core by core (a core is the tensor of one factor of the model). Core c has
+// sizes[c] of the derivatives. If a quotient is beyond float64, all quotients are given as mantissas and exponents. z is Z.
 func gradientsOf(derivatives []scaled.Number, sizes []int, z scaled.Number) query.Gradients {
 	quotients := make([][]float64, len(sizes))
 	next := 0 // in derivatives
@@ -62,8 +62,8 @@ func gradientsOf(derivatives []scaled.Number, sizes []int, z scaled.Number) quer
 	return query.Gradients{By: quotients}
 }
 
-// scaledGradients returns the derivatives divided by z, core by core, as mantissas and exponents, which hold numbers of any size. Core c
-// has sizes[c] of the derivatives.
+// scaledGradients returns the derivatives divided by z as mantissas and exponents, which hold numbers of any size. They are in a list for
+// each core, the tensor of one factor of the model: core c has sizes[c] of the derivatives.
 func scaledGradients(derivatives []scaled.Number, sizes []int, z scaled.Number) query.Gradients {
 	g := query.Gradients{Mantissas: make([][]float64, len(sizes)), Exponents: make([][]int64, len(sizes))}
 	for c, n := range sizes {

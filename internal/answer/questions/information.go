@@ -67,7 +67,7 @@ func answerInformation(a *answer) {
 	p := distribution(z) // P(t), or nil
 	var candidates []int
 	if len(a.kindTotals) > 0 {
-		candidates = a.kindTotals[0].Want.Targets
+		candidates = a.kindTotals[0].Want.Targets // their marginals are what these demands want
 	}
 	isExact, why := a.addTargetTotals(p != nil, len(candidates))
 	if why != "" {
@@ -142,7 +142,7 @@ func (a *answer) addTargetTotals(hasDistribution bool, candidates int) (isExact 
 // valueOfCandidate returns the mutual information of the target and candidate i in nats, and the expected utility of the best action after
 // the candidate is observed (0 if there are no utilities). totals[t] is the total with the target at t, p[t] = P(t).
 func valueOfCandidate(totals []aggregate.Total, p []float64, i int, utility [][]float64) (mutual, utilityAfter float64) {
-	joint := make([]float64, len(p)) // P(t, c) of one value c of the candidate
+	joint := make([]float64, len(p)) // P(t, c) of one value c of the candidate; not divided by P(c), so utilities just add up over c
 	for c := range valuesOf(totals, i) {
 		sum := 0.0 // P(c)
 		for t := range p {

@@ -118,13 +118,14 @@ type factorSensitivity struct {
 	unranked     int       // how many numbers have a swing that cannot be computed
 }
 
-// newFactorSensitivity returns the slopes and shares of the factor at a position of the model. dTotal and dTarget are the derivatives of Z
-// and Z_t by its numbers, z is Z, and p is P.
+// newFactorSensitivity returns how P = Z_t/Z depends on the numbers θ of one factor: the slopes ∂Z/∂θ / Z and ∂Z_t/∂θ / Z, and the shares,
+// which are the slopes times θ. Z_t's are divided by Z too, since ∂P/∂θ = ∂Z_t/∂θ / Z − P ∂Z/∂θ / Z. Z_t is the part of Z in which the
+// target holds. position is the factor's in the model, dTotal and dTarget have ∂Z/∂θ and ∂Z_t/∂θ, z is Z, and p is P.
 func newFactorSensitivity(
 	core *btn.CoreNumbers, position int, p float64, z scaled.Number, dTotal, dTarget []scaled.Number,
 ) *factorSensitivity {
 	f := &factorSensitivity{core: core, factor: position, p: p}
-	f.totalSlope, f.targetSlope = f.divide(dTotal, nil, z), f.divide(dTarget, nil, z) // nil: not multiplied
+	f.totalSlope, f.targetSlope = f.divide(dTotal, nil, z), f.divide(dTarget, nil, z) // nil: not multiplied by θ
 	f.totalShare, f.targetShare = f.divide(dTotal, core.Numbers, z), f.divide(dTarget, core.Numbers, z)
 	return f
 }
@@ -145,8 +146,9 @@ func (f *factorSensitivity) divide(derivatives []scaled.Number, theta []float64,
 }
 
 // report adds to a result what it says of the numbers θ of one factor: the derivatives ∂P/∂θ = (∂Z_t/∂θ − P ∂Z/∂θ)/Z, and the swings of the
-// numbers that move P. If the factor is a conditional table, it also adds the covaried derivatives, by a number whose row still sums to 1
-// since the other numbers of the row change in the opposite direction. They are left out (nil) if one is beyond float64.
+// numbers that move P. If the factor is a conditional table, it also adds the covaried derivatives: how P changes with a number while the
+// other numbers of its row change in the opposite direction, so that the row still sums to 1. They are left out (nil) if one is beyond
+// float64.
 func (f *factorSensitivity) report(result *query.SensitivityResult) {
 	derivatives := make([]float64, len(f.totalSlope))
 	for k := range derivatives {
@@ -266,10 +268,11 @@ func (f *factorSensitivity) setGroupConstants(lines []line, share []float64) {
 }
 
 // setRowConstants fills in the lines of a conditional table: constant, othersSum and othersSlope of each number. The constant of a number
-// is the sum of the shares of all other rows. share has the share of each number, in the sequence of the table.
+// is the sum of the shares of all other rows. share has the share of each number, in the sequence of the table. The field isPositive says
+// that no digits can have cancelled in the constant.
 func (f *factorSensitivity) setRowConstants(lines []line, share []float64) {
 	// Rows lie along one axis (mode) of the row-major table. The d numbers of a row are stride apart.
-	mode := f.core.Row - 1
+	mode := f.core.Row - 1 // Row counts from 1; 0 is no conditional table
 	d, stride := f.core.Shape[mode], 1
 	for _, n := range f.core.Shape[mode+1:] {
 		stride *= n
@@ -285,7 +288,8 @@ func (f *factorSensitivity) setRowConstants(lines []line, share []float64) {
 		}
 	}
 	otherRows, isPositive := sumsOfOthers(rowShares)
-	isPositive = isPositive && len(f.core.Groups) > 0 // no groups: numbers of the network are below 0 or beyond float64
+	// Without Groups the network has numbers below 0, or beyond float64: then digits may have cancelled inside a share already.
+	isPositive = isPositive && len(f.core.Groups) > 0
 
 	for i := range rowShares {
 		for x := range d {
@@ -366,9 +370,9 @@ const leastKept, leastSeen = 0x1p-1022, 0x1p-900
 const leastLeft = 1e-4
 
 // swing returns the lowest and highest P while number k of the factor varies from θ (1 − width) to θ (1 + width). total and target are the
-// lines of Z and Z_t, linear functions of the number. P is their ratio and has no pole, so that it is monotonic in the interval and only
-// the ends count, with P of today. moves is false if P stays the same. It is also false if P cannot be computed at an end, and then the
-// number is counted as unranked. An end at which Z is 0 has no P and does not count.
+// lines of Z and Z_t, linear functions of the number. P is their ratio and has no pole, so that it is monotonic in the interval: the lowest
+// and the highest are among P at both ends and P of today. An end at which Z is 0 has no P and does not count. moves is false if P stays
+// the same. It is also false if P cannot be computed at an end, and then the number is counted as unranked.
 func (f *factorSensitivity) swing(k int, total, target *line, width float64) (s query.Swing, moves bool) {
 	s = f.interval(k, width)
 	// A derivative of infinity shows that a θ of 0 may be a number below the range of float64.

@@ -32,8 +32,9 @@ func Chunks(net *btn.Network, assignments []btn.Assignment) (chunks [][]btn.Unit
 // Measured: docs/benchmarks/questions.md.
 const batchGain = 16
 
-// ChunksAndCosts returns chunks and ends as Chunks does, but chunks are of about chunkFlops operations. If chunkFlops is 0, that is
-// policy.ChunkFlops, and if it is 1, every unit is a chunk. flops is the expected work of each chunk, without that of marginals.
+// ChunksAndCosts cuts the units of a job, each one part of the plan of one query, into chunks, and returns these and ends as Chunks does.
+// But chunks are of about chunkFlops operations. If chunkFlops is 0, that is policy.ChunkFlops, and if it is 1, every unit is a chunk.
+// flops is the expected work of each chunk, without that of marginals.
 func ChunksAndCosts(
 	net *btn.Network, assignments []btn.Assignment, chunkFlops float64,
 ) (chunks [][]btn.Unit, flops []float64, ends []int) {
@@ -41,7 +42,7 @@ func ChunksAndCosts(
 		chunkFlops = policy.ChunkFlops
 	}
 
-	// Queries that need all their values. A unit is one part of one query.
+	// Queries that need all their values.
 	c := cutter{chunks: [][]btn.Unit{nil}, costs: []float64{0}} // one empty chunk
 	addFixed := func(u btn.Unit) {
 		a := &assignments[u.Query]
@@ -106,8 +107,9 @@ func (c *cutter) addGrowing(assignments []btn.Assignment, longest int) (ends []i
 	return ends
 }
 
-// fixedUnits returns the units of the queries that need all their values, in the order of queries and parts. interim are those whose value
-// is an answer by itself.
+// fixedUnits returns the units of work (one part of the plan of one query each) of the queries that need the values of all their parts. A
+// query whose plan grows, a sequence of estimates, does not. interim has the units whose value is an answer by itself. Both lists are in
+// the order of queries and parts.
 func fixedUnits(assignments []btn.Assignment) (interim, remaining []btn.Unit) {
 	for q, a := range assignments {
 		if a.Error != nil || a.Plan.Grows() {
@@ -153,7 +155,7 @@ func (c *cutter) cut() {
 	}
 }
 
-// add appends a unit, which takes the given flops, to the last chunk, or to a new one if the last one would exceed the limit.
+// add appends a unit, one part of a plan that takes these flops, to the last chunk, or to a new chunk if the last one would exceed c.limit.
 func (c *cutter) add(u btn.Unit, flops float64) {
 	last := len(c.chunks) - 1
 	if c.costs[last]+flops > c.limit {

@@ -156,7 +156,8 @@ func (s *conflictSearch) firstConflict(set []bool, start, count int) (conflict [
 }
 
 // test reports whether Z is exactly 0 under the observations of a set. ok is false if that was not found out: no tests are left, the
-// context is done, the plan is too large, or the value is not exact. A subset of a possible set needs no test.
+// context is done, the plan is too large, or the value is not exact. If Z is not 0 under a set, it is not 0 under a subset either, which
+// needs no test.
 func (s *conflictSearch) test(set []bool) (isImpossible, ok bool) {
 	for _, possible := range s.possible {
 		if isSubset(set, possible) {
@@ -196,11 +197,12 @@ func (s *conflictSearch) isZeroUnder(e factorgraph.Evidence) (isZero, ok bool) {
 	queries := []query.Query{{Evidence: e}}
 	settings := query.Settings{Method: query.MethodExact, Memory: s.options.Memory}
 	assignments, err := Learn(s.ctx, s.net, queries, settings, nil, &s.known) // nil: no memo of plans
+	// A plan of so many parts would cost as much as all tests together may.
 	if err != nil || assignments[0].Error != nil || assignments[0].Plan.PartCount() > conflictTests {
 		return false, false
 	}
 	demands := Demands(s.net, queries)
-	chunks, _ := Chunks(s.net, assignments)
+	chunks, _ := Chunks(s.net, assignments) // all chunks are contracted, so where to stop early does not matter
 	values, err := Contract(s.ctx, s.net, assignments, demands, slices.Concat(chunks...),
 		ContractOptions{Memory: s.options.Memory, Threads: s.options.Threads})
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// Describe states in words the expected work of the queries that grow, a line per query. It returns "" if none grows.
+// Describe states in words the expected work of the plans that grow, which means that they are sequences of estimates, a line per plan. It
+// returns "" if none grows.
 func Describe(assignments []btn.Assignment) string {
 	var lines []string
 	for q, a := range assignments {

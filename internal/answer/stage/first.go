@@ -55,7 +55,7 @@ func FirstResults(
 	for k := range demands {
 		assignments[k] = btn.Assignment{Error: late, Cache: btn.CacheOff} // unless the demand gets a value below
 		isTimeOver := enough.Err() != nil && len(values) > 0
-		hasFurtherDemands := k < len(asked) && len(asked[k].Extra) > 0
+		hasFurtherDemands := k < len(asked) && len(asked[k].Extra) > 0 // asked has the first demand of each query only
 		if isTimeOver || hasFurtherDemands {
 			continue
 		}
@@ -76,9 +76,9 @@ func FirstResults(
 	return AggregateNow(job, assignments, values), nil
 }
 
-// propagateOne runs belief propagation for one demand until enough is done, on the part of the network that the demand depends on. It
-// returns the assignment, whose plan has the value of belief propagation and its bound, and the values of the plan's parts. The assignment
-// is nil if there is no such value, or an error. If a part fails, its error is in its value.
+// propagateOne runs belief propagation for one demand (what is wanted under one evidence) until the context enough is done, on the part of
+// the network that the demand depends on. It returns an assignment, whose plan has the value of belief propagation and its bound as parts,
+// and the values of these parts. The assignment is nil if there is no such value, or an error. If a part fails, its error is in its value.
 func propagateOne(
 	ctx, enough context.Context, net *btn.Network, d btn.Demand, s query.Settings,
 ) (*btn.Assignment, []btn.UnitValue, error) {
@@ -139,7 +139,7 @@ func ReplaceFailures(results, first []query.Result) []query.Result {
 		default:
 			replaced[q] = first[q]
 		}
-		replaced[q].TimingsMS = r.TimingsMS
+		replaced[q].TimingsMS = r.TimingsMS // those of the run that failed
 		replaced[q].Warnings = append(slices.Clone(first[q].Warnings), "there is the value of belief propagation only: "+r.Error.Message)
 	}
 	return replaced

@@ -93,7 +93,7 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 	}
 
 	outcomes := start(proposal.WithPlanningEnd(ctx, planningEnd), net, r, memo)
-	var never <-chan struct{}
+	var never <-chan struct{} // nil: nothing ever comes from it
 	o, hasEnded := waitFor(outcomes, never, head)
 	hasResults := hasEnded && o.panicked == nil && o.err == nil
 	if hasResults && areAllAnswered(o.results) {
@@ -131,8 +131,9 @@ func start(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo)
 	return outcomes
 }
 
-// insure returns the results of a run, with those of first in the place of failures. If the run has an error, all its queries have failed
-// with that error; it is returned if first has no answer either. If the run has panicked, insure panics with the same value.
+// insure returns the results of a run. A query that failed there gets its result in first instead, the answers of belief propagation that
+// were computed beside the run. If the run as a whole has an error, all its queries have failed with it, and if first has no answer either,
+// that error is returned. If the run has panicked, insure panics with the same value.
 func insure(job string, o outcome, first []query.Result) ([]query.Result, error) {
 	if o.panicked != nil {
 		panic(o.panicked)
@@ -193,7 +194,7 @@ func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) (
 			return partialResults(ctx, r, assignments, values, err)
 		}
 		values = append(values, chunkValues...)
-		mayBeEnough := slices.Contains(ends, k+1)
+		mayBeEnough := slices.Contains(ends, k+1) // ends: the numbers of chunks after which there may be an answer
 		if mayBeEnough && Settled(assignments, values) {
 			break
 		}

@@ -110,7 +110,8 @@ func noteAsked(assignments []btn.Assignment, asked []btn.Asked) {
 	}
 }
 
-// CountAsked returns the number of assignments that belong to a query, and so have a result. Those of further demands do not.
+// CountAsked returns the number of assignments that have a result of their own, one for each query. Assignments of further demands, which a
+// question needs under other evidence than its query's, have none.
 func CountAsked(assignments []btn.Assignment) int {
 	n := 0
 	for i := range assignments {
@@ -146,7 +147,7 @@ func Contract(
 	units []btn.Unit, o ContractOptions,
 ) ([]btn.UnitValue, error) {
 	if o.Until.IsZero() {
-		o.Until, _ = ctx.Deadline()
+		o.Until, _ = ctx.Deadline() // zero if there is none
 	}
 	c := &contractor{ctx: ctx, net: net, assignments: assignments, demands: demands, options: o, query: -1} // −1: of no query yet
 	values := make([]btn.UnitValue, len(units))
@@ -182,8 +183,9 @@ type plannedUnit struct {
 	netDemand btn.Demand   // the demand on net
 }
 
-// resolve looks up the part, the assignment and the demand that the numbers of a unit stand for. Demand 0 of the contractor is demand
-// o.First of the job. It returns an error if there is no such demand or part.
+// resolve looks up what the two numbers of a unit stand for: the demand u.Query with its assignment, and the part u.Part of its plan. The
+// contractor may have only some of the job's demands: its first one is demand options.First of the job. It returns an error if there is no
+// such demand or part.
 func (c *contractor) resolve(u btn.Unit) (plannedUnit, error) {
 	q := u.Query - c.options.First // the position in c.demands
 	hasDemand := q >= 0 && q < len(c.demands)
@@ -195,7 +197,7 @@ func (c *contractor) resolve(u btn.Unit) (plannedUnit, error) {
 	}
 	p := plannedUnit{Unit: u, Assignment: &c.assignments[u.Query], demand: &c.demands[q]}
 	if p.Plan != nil {
-		p.part, _ = p.Plan.Part(u.Part)
+		p.part, _ = p.Plan.Part(u.Part) // nil if the plan has no such part
 	}
 	if p.part == nil {
 		return plannedUnit{}, fault.New(
@@ -206,8 +208,8 @@ func (c *contractor) resolve(u btn.Unit) (plannedUnit, error) {
 	return p, nil
 }
 
-// contractNext computes the values of one or several of the first units, and returns these values. It computes several if the first units
-// have one part of a plan in common, each for another demand, and the part can be contracted for all of these demands together.
+// contractNext computes the value of the first unit (one part of the plan of one demand), or of several of the first units together: as
+// many as have the same part, each for another demand, if the part can be contracted for several demands at once (contraction.Batcher).
 func (c *contractor) contractNext(units []btn.Unit) ([]btn.UnitValue, error) {
 	first, err := c.resolve(units[0])
 	if err != nil {
@@ -233,7 +235,8 @@ func (c *contractor) contractNext(units []btn.Unit) ([]btn.UnitValue, error) {
 // maxBatch is the largest number of demands that are contracted together, whose networks and values are in memory at a time.
 const maxBatch = 64
 
-// contractOne computes the value of a unit. The error is the context's.
+// contractOne computes the value of a unit, one part of the plan of one demand. If it cannot be computed, the value has the error. The
+// error that is returned is the context's.
 func (c *contractor) contractOne(u plannedUnit) (btn.UnitValue, error) {
 	value := btn.UnitValue{Unit: u.Unit}
 	p, err := c.problemOf(u)
@@ -245,8 +248,8 @@ func (c *contractor) contractOne(u plannedUnit) (btn.UnitValue, error) {
 	return c.valueOf(u, p, v, err)
 }
 
-// contractBatch computes the values of units that have one part in common, for several demands. Units whose network under their evidence
-// cannot be made have the error in their value, and the others are contracted together. The error is the context's.
+// contractBatch computes the values of the units of a batch: one part of a plan for several demands. If the network under the evidence of
+// a unit cannot be made, its value has the error; all other units are contracted together. The error is the context's.
 func (c *contractor) contractBatch(part contraction.Batcher, batch []plannedUnit) ([]btn.UnitValue, error) {
 	values := make([]btn.UnitValue, len(batch))
 	var problems []*problem.Problem
@@ -275,8 +278,8 @@ func (c *contractor) contractBatch(part contraction.Batcher, batch []plannedUnit
 	return values, nil
 }
 
-// problemOf returns the problem of a unit: the network under the evidence of its demand. It remembers the problem for the next unit, if
-// that is of the same demand.
+// problemOf returns the problem of a unit of work (one part of the plan of one demand): the network under the demand's evidence. It
+// remembers the problem for the next unit, since units of one demand follow each other. u.Query is the number of the demand.
 func (c *contractor) problemOf(u plannedUnit) (*problem.Problem, error) {
 	if c.query == u.Query {
 		return c.problem, nil
@@ -285,7 +288,7 @@ func (c *contractor) problemOf(u plannedUnit) (*problem.Problem, error) {
 	p, err := c.options.Shared.Problem(u.net, u.netDemand.Evidence, u.Messages, options) // u.Messages: of belief propagation, from planning
 	c.query, c.problem = u.Query, p
 	if err != nil {
-		c.query = -1 // nothing is remembered
+		c.query = -1 // no demand has this number: nothing is remembered
 	}
 	return p, err
 }
@@ -297,8 +300,8 @@ func (c *contractor) wantOf(u plannedUnit) btn.Want {
 	return want
 }
 
-// valueOf returns the value of a unit from what its contraction returned, a value v or a failure. Marginals are restricted to the targets
-// of the demand. If the value shows that Z is 0, an explanation is added. The error is the context's.
+// valueOf turns what the contraction of a part of a plan returned, a value v or a failure, into the value of the unit u. Marginals are
+// restricted to the targets of the demand. If the value shows that Z is 0, an explanation is added. The error is the context's.
 func (c *contractor) valueOf(u plannedUnit, p *problem.Problem, v btn.Value, failure error) (btn.UnitValue, error) {
 	value := btn.UnitValue{Unit: u.Unit}
 	if err := c.ctx.Err(); err != nil {
@@ -319,8 +322,8 @@ func (c *contractor) valueOf(u plannedUnit, p *problem.Problem, v btn.Value, fai
 	return value, c.ctx.Err()
 }
 
-// explainZero adds to the value of a unit why Z is 0, if the zeros of the network show that. If the demand asks for it and has evidence, it
-// also adds which observations contradict each other.
+// explainZero adds to the value v of a part of a plan, which shows that Z is 0, the reason why it is, if the zeros of the network tell. If
+// the demand asks for it and has evidence, it also adds which observations contradict each other.
 func (c *contractor) explainZero(u plannedUnit, p *problem.Problem, v *btn.Value) {
 	if conflict, err := preprocess.Explain(c.ctx, p.Net); err == nil { // an error: the zeros do not show it
 		v.Why = strings.TrimSuffix(conflict.String(), ".")
@@ -343,8 +346,8 @@ func PlannedNetwork(net *btn.Network, d btn.Demand, a *btn.Assignment, shared *p
 	return shared.Relevant(net, d)
 }
 
-// showsZero reports whether the value v of a unit shows that Z is 0: v is 0 without doubt, and the unit is the only term of Z in the plan.
-// Parts that find assignments are no terms of Z, so their value shows nothing.
+// showsZero reports whether the value v of this unit, a part of a plan, shows that Z is 0: v is 0 without doubt, and the part is the only
+// term of Z in the plan. Parts that find assignments are no terms of Z, so their value shows nothing.
 func (u *plannedUnit) showsZero(v btn.Value) bool {
 	isZero := v.Z.IsZero() && v.Doubt == ""
 	findsAssignments := v.Found != nil || u.part.About().Finds != ""
@@ -405,8 +408,8 @@ func Settled(assignments []btn.Assignment, values []btn.UnitValue) bool {
 	return true
 }
 
-// inputs returns the input of the aggregation for each demand, with the values that belong to it. The field Query of a value is the
-// number of its demand. Values of no demand are left out.
+// inputs returns the input of the aggregation for each assignment, with the values that belong to it. The field Query of a value is the
+// number of its assignment; values with any other number are left out.
 func inputs(job string, assignments []btn.Assignment, values []btn.UnitValue) []aggregate.Input {
 	byDemand := make([][]btn.UnitValue, len(assignments))
 	for _, v := range values {

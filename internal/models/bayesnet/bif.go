@@ -78,11 +78,11 @@ func (p *bif) readVariable(offset int) {
 	p.expect('{', "after variable %s", quote(name))
 	var states []string
 	for !p.accept('}') && p.err == nil {
-		p.peek() // passes white space and comments
+		p.peek() // skips white space and comments
 		start := p.offset
 		if p.readWord() != "type" {
 			p.offset = start
-			p.setPositionFrom(len(p.m.Domains), p.readProperty("variable "+quote(name)))
+			p.setPositionFrom(len(p.m.Domains), p.readProperty("variable "+quote(name))) // of the node that is added below
 			continue
 		}
 		if states != nil {
@@ -110,7 +110,7 @@ func (p *bif) readStates(name string) []string {
 // readDiscrete reads `discrete [ 2 ]` and returns the number of states. It returns 0, after an error with the code, if
 // the type is another one. what and name are the variable in errors.
 func (p *network) readDiscrete(what, name string, code fault.Code) int {
-	p.peek() // passes white space and comments
+	p.peek() // skips white space and comments
 	offset := p.offset
 	if kind := p.readWord(); kind != "discrete" {
 		p.failAs(code, offset, uai.ErrModel, "%s %s has the type %s, discrete is read", what, quote(name), quote(kind))
@@ -122,9 +122,9 @@ func (p *network) readDiscrete(what, name string, code fault.Code) int {
 // readStateList reads the names of states and the brace that closes them. It is an error if there are not as many as
 // announced.
 func (p *network) readStateList(what, name string, announced int) []string {
-	p.peek() // passes white space and comments
+	p.peek() // skips white space and comments
 	offset := p.offset
-	states, ok := p.readLabels('}', announced, nil)
+	states, ok := p.readLabels('}', announced, nil) // nil: every name may stand there
 	if !ok {
 		p.fail(offset, uai.ErrModel, "%s %s has %d states, %d are announced", what, quote(name), len(states), announced)
 	}
@@ -156,7 +156,7 @@ func (p *bif) readDistribution(offset int) {
 		return
 	}
 	for !p.accept('}') && p.err == nil {
-		p.peek() // passes white space and comments
+		p.peek() // skips white space and comments
 		start := p.offset
 		if p.accept('(') { // a row with the states of the parents
 			if states, ok := p.readLabels(')', len(rows.scope)-1, rows.isState); !ok {
@@ -188,7 +188,7 @@ func (p *network) readScope(what string, find func(offset int, name string) int)
 	p.expect('(', "after %s", what)
 	var scope []int
 	for !p.accept(')') && p.err == nil {
-		p.peek() // passes white space and comments
+		p.peek() // skips white space and comments
 		offset := p.offset
 		name := p.readName()
 		if name == "" {
@@ -317,8 +317,8 @@ func (r *rowReader) readDefault(offset int) {
 	r.readNumbers(r.defaultRow)
 }
 
-// fillMissing gives the default to rows that the file does not have. If there is no default, it notes an error; but a
-// table without any numbers is unknown.
+// fillMissing gives the default to rows that the file does not have. Without a default a missing row is an error. But a table without any
+// numbers, which no function replaces, is marked as unknown, for learning to fill in.
 func (r *rowReader) fillMissing(offset int) {
 	d := r.table.Shape[len(r.table.Shape)-1]
 	if r.defaultRow == nil && r.function == "" && !slices.Contains(r.isRead, true) {

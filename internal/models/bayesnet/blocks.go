@@ -23,7 +23,7 @@ const mostDepth = 16
 
 // readTop reads `kind NAME { … }`, the only block of a file.
 func (s *source) readTop(kind string) (block field) {
-	s.peek() // passes white space and comments
+	s.peek() // skips white space and comments
 	block.offset = s.offset
 	if block.name = s.readWord(); block.name != kind {
 		s.offset = block.offset
@@ -47,7 +47,7 @@ func (s *source) readFields(place string, depth int) (list []field) {
 		s.fail(s.offset, uai.ErrLimit, "more than %d blocks within each other", mostDepth)
 	}
 	for s.err == nil && !s.accept('}') {
-		s.peek() // passes white space and comments
+		s.peek() // skips white space and comments
 		item := field{offset: s.offset}
 		item.name = strings.ToLower(s.readWord())
 		switch {
@@ -97,7 +97,7 @@ func (s *source) skipValue(place string) {
 		case c == '}' || c == ')' || s.atEnd() || c == ';' && innermost == '(':
 			s.failWanted("';'", "%s", place)
 		case c == '"':
-			s.readName()
+			s.readName() // the whole text in quotes
 		default:
 			s.offset++
 		}
@@ -114,8 +114,8 @@ func (e *field) attribute(name string) *field {
 	return nil
 }
 
-// forEachItem calls do for each word and quoted text of a value, without the parentheses around them. An item that is
-// left out between commas is an empty word. Then it goes on reading where it was before.
+// forEachItem calls do for each word and quoted text of the value of e, without the parentheses around them. An item that is left out
+// between commas is an empty word. After the value, reading goes on where it was before.
 func (s *source) forEachItem(e *field, do func(offset int, word string)) {
 	if e == nil || s.err != nil {
 		return

@@ -15,9 +15,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// ReadDNE reads a DNE file: nodes of nature, discrete or divided into levels, with a table or a function. Constants are passed, as long as
-// no node has one as its parent. Decisions, utilities, nodes given by an equation and delays are refused with fault.Unsupported. A finding
-// that is entered on a node is not part of the model.
+// ReadDNE reads a DNE file: nodes of nature (chance nodes) with a table or a function, discrete ones, or continuous ones that are divided
+// into intervals by levels. Constants are left out, as long as no node has one as its parent. Decisions, utilities, nodes given by an
+// equation and delays are refused with fault.Unsupported. A finding (an observation) that is entered on a node is not part of the model.
 func ReadDNE(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	n, err := newNetwork(lexicon{format: "dne", stops: structure + "=", comments: []string{"//"}, hasBlockComments: true}, r, limits)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *dne) readStates(node *field) []string {
 		for k := range intervals {
 			intervals[k] = levels[k] + " to " + levels[k+1]
 		}
-		return emptyIfRepeated(intervals)
+		return emptyIfRepeated(intervals) // names that repeat are no names
 	case !isDiscrete:
 		p.failNode(node, "is continuous and has no levels: a model has discrete chance nodes only")
 		return nil
@@ -160,7 +160,7 @@ func (p *dne) readTable(e *field, scope []int) {
 			p.fail(offset, uai.ErrModel, "%s: %s within a row", place, quote(word))
 			return
 		case strings.HasPrefix(word, "#"):
-			if x := p.stateIndex(offset, node, word, nil); p.err == nil {
+			if x := p.stateIndex(offset, node, word, nil); p.err == nil { // nil: # is a position, not a level
 				t.Data[filled+x] = 1
 			}
 		case strings.EqualFold(word, "@imposs"): // 0, as the entry is already

@@ -30,7 +30,7 @@ func ReadDSC(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 				p.failWanted("network", "after belief")
 			}
 			if p.peek() == '"' {
-				p.readName()
+				p.readName() // it is not needed
 			}
 		case "properties":
 			p.skipBlock("properties")
@@ -64,7 +64,7 @@ func (p *dsc) skipBlock(place string) {
 			depth--
 			p.offset++
 		case '"':
-			p.readName()
+			p.readName() // the whole text in quotes
 		default:
 			if p.atEnd() {
 				p.failWanted("'}'", "in %s", place)
@@ -82,7 +82,7 @@ func (p *dsc) readNode(offset int) {
 	var states []string
 	display := ""
 	for !p.accept('}') && p.err == nil {
-		p.peek() // passes white space and comments
+		p.peek() // skips white space and comments
 		start := p.offset
 		switch p.readWord() {
 		case "name":
@@ -123,7 +123,7 @@ func (p *dsc) readStates(name string) []string {
 	}
 	var states []string
 	offset := p.offset
-	if p.accept('='); p.accept('{') {
+	if p.accept('='); p.accept('{') { // = may be left out
 		states = p.readStateList("node", name, announced)
 	} else {
 		states = p.unnamedStates(offset, name, announced)
@@ -139,7 +139,7 @@ func (p *dsc) readDistribution(offset int) {
 		return
 	}
 	for !p.accept('}') && p.err == nil {
-		c := p.peek() // passes white space: the row begins at p.offset
+		c := p.peek() // skips white space: the row begins at p.offset
 		start := p.offset
 		switch {
 		case p.accept('('): // a row with the states of the parents
@@ -182,7 +182,8 @@ func (p *dsc) readParentStates(offset int, rows *rowReader) (row int) {
 			return 0
 		}
 		if count++; count <= len(parents) {
-			row = row*rows.table.Shape[count-1] + p.stateIndex(start, parents[count-1], label, c == '"')
+			isQuoted := c == '"' // then digits are a name, not a position
+			row = row*rows.table.Shape[count-1] + p.stateIndex(start, parents[count-1], label, isQuoted)
 		}
 		p.accept(',') // if it is there
 	}

@@ -61,6 +61,7 @@ func (p *xdsl) asXDSL(block *field) *element {
 	if definition == nil {
 		return node
 	}
+	// XDSL has the same names, but calls the probabilities of a noisymax parameters.
 	nameInXDSL := map[string]string{"probabilities": "probabilities", "resultingstates": "resultingstates", "strengths": "strengths"}
 	if node.name == "noisymax" {
 		nameInXDSL["probabilities"] = "parameters"

@@ -17,7 +17,7 @@ var xmlDeclaration = regexp.MustCompile(`^\s*<\?xml[^>]*\sencoding\s*=\s*["']([^
 // decode turns text that is not UTF-8 into UTF-8. The encoding is the one that an XML declaration names, else Latin-1,
 // which leaves ASCII as it is.
 func (s *source) decode() error {
-	declared := xmlDeclaration.FindStringSubmatch(s.text[:min(len(s.text), 1<<10)])
+	declared := xmlDeclaration.FindStringSubmatch(s.text[:min(len(s.text), 1<<10)]) // it stands at the beginning
 	page := encoding.Encoding(charmap.ISO8859_1)
 	if declared == nil {
 		s.isEncodingUnknown = true

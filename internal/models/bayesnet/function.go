@@ -89,8 +89,9 @@ func (b *boxes) split(parents, dims, values []int) bool {
 	return true
 }
 
-// groupCost rates the groups of states of parent k by the functions that they give, the smaller the better: a constant function costs 1,
-// since it is one box, and any other costs as much as the whole table could have boxes. So a single one outweighs all constant ones.
+// groupCost rates the groups of states of parent k by the functions of the other parents that they give; a smaller cost is better. A
+// constant function costs 1, since it is a single box (a product of sets of states on which the function has one value). Any other function
+// costs len(values), the most boxes that the whole table could have, so that a single one outweighs all constant ones.
 func groupCost(dims, values []int, k int, groups [][]int) (cost int) {
 	for _, group := range groups {
 		if isConstant(fixParent(dims, values, k, group[0])) {
@@ -102,7 +103,8 @@ func groupCost(dims, values []int, k int, groups [][]int) (cost int) {
 	return cost
 }
 
-// addBox adds the current box, in which the node has this state. It returns false if there are too many boxes.
+// addBox adds the box of all combinations of parents' states that are in b.sides; in it the node has this state. It returns false if there
+// are too many boxes.
 func (b *boxes) addBox(state int) bool {
 	if len(b.terms) == b.mostBoxes {
 		return false
@@ -162,8 +164,8 @@ func groupStates(dims, values []int, k int) (groups [][]int) {
 	return groups
 }
 
-// fixParent returns the function of the other parents that remains if parent k has state x. values has the function's
-// values, dims the numbers of states, the last parent fastest.
+// fixParent returns the function of the other parents that remains if parent k has state x. values has the values of the
+// function of all parents, dims the numbers of states, the last parent fastest.
 func fixParent(dims, values []int, k, x int) []int {
 	stride := 1
 	for _, n := range dims[k+1:] {

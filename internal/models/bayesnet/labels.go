@@ -10,9 +10,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// readLabels reads n names up to the closing character, and passes it. It reads them as words if that makes n names
-// that are known, and else with intervals, such as (0,20], as names. isKnown says whether a name may stand at position
-// k of the list; nil: every name may. ok is false if there are not n names; then list has those that there are.
+// readLabels reads n names and the closing character after them. It reads the names as words if that gives n names that are known, and else
+// with intervals, such as (0,20], as names. isKnown says whether a name may stand at position k of the list; nil: every name may. ok is
+// false if there are not n names; then list has those that there are.
 func (p *network) readLabels(end byte, n int, isKnown func(k int, name string) bool) (list []string, ok bool) {
 	// the list as words
 	start := p.offset
@@ -101,8 +101,8 @@ func (p *network) readLabel(end byte) (string, bool) {
 	return name, p.err == nil
 }
 
-// readIntervalLabels reads names between commas up to the closing character. A name that begins with a bracket goes on
-// to the next one: so the commas and semicolons of (0,20], [0;20[ and ]20, 1,000) are parts of names.
+// readIntervalLabels reads names between commas up to the closing character. A name that begins with a bracket goes on to the next bracket:
+// so the commas and semicolons of (0,20], [0;20[ and ]20, 1,000) are parts of names.
 func (p *network) readIntervalLabels(end byte) (list []string) {
 	for !p.accept(end) && p.err == nil && len(list) <= p.mostStates {
 		if p.accept(',') {

@@ -35,7 +35,7 @@ func ReadNET(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 			p.beginModel(offset, "net")
 			p.expect('{', "after net")
 			for !p.accept('}') && p.err == nil {
-				p.readAttribute("net", nil)
+				p.readAttribute("net", nil) // nil: its value is not needed
 			}
 		case word == "class" && !isInClass:
 			p.beginModel(offset, "class")
@@ -54,7 +54,7 @@ func ReadNET(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		case slices.Contains([]string{"utility", "decision", "continuous", "function", "instance"}, word):
 			p.failKind(offset, word)
 		case word != "" && isInClass && p.accept('='): // an attribute of the class
-			p.readValue("the file", nil)
+			p.readValue("the file", nil) // nil: it is not needed
 		default:
 			p.offset = offset
 			p.failWanted("a node or a potential", "between blocks")
@@ -81,7 +81,7 @@ func (p *net) failKind(offset int, kind string) {
 // readAttribute reads `name = value;` and calls take, unless it is nil, with the words and texts of the value in their
 // order.
 func (p *net) readAttribute(place string, take func(offset int, name string, items []string)) {
-	p.peek() // passes white space and comments
+	p.peek() // skips white space and comments
 	offset := p.offset
 	name := p.readWord()
 	if name == "" {
@@ -100,7 +100,7 @@ func (p *net) readAttribute(place string, take func(offset int, name string, ite
 // is nil.
 func (p *net) readValue(place string, items *[]string) {
 	depth, start := 0, p.offset
-	for !p.failIfLong(start, "%s", place) {
+	for !p.failIfLong(start, "%s", place) { // true after any error, too
 		switch c := p.peek(); {
 		case c == ';' && depth == 0:
 			p.offset++
@@ -216,7 +216,7 @@ func (p *net) readPotential(offset int) {
 	}
 	place, hasData := "the potential of "+p.nameOf(scope[len(scope)-1]), false
 	for !p.accept('}') && p.err == nil {
-		p.peek() // passes white space and comments
+		p.peek() // skips white space and comments
 		start := p.offset
 		switch word := p.readWord(); word {
 		case "data":
@@ -235,7 +235,7 @@ func (p *net) readPotential(offset int) {
 				strings.Trim(strings.Join(strings.Fields(p.text[min(text, p.offset):p.offset]), " "), "; "))
 		default:
 			p.offset = start
-			p.readAttribute(place, nil)
+			p.readAttribute(place, nil) // nil: its value is not needed
 		}
 	}
 	if !hasData {
@@ -243,8 +243,9 @@ func (p *net) readPotential(offset int) {
 	}
 }
 
-// readData reads the numbers of a potential into a table. They stand in parentheses for each parent, or in one pair;
-// parentheses have to enclose whole groups.
+// readData reads the numbers of a potential into a table, up to the semicolon. Parentheses may be around all numbers, around those of each
+// value of the first parent, and so on to those of each distribution of the node. Some of these levels may be left out, but a parenthesis
+// may begin and end only where such a part does.
 func (p *net) readData(place string, t *tensor.Dense) {
 	sizes := make([]int, len(t.Shape)+1) // sizes[k] is the number of entries in a parenthesis within k others
 	sizes[len(t.Shape)] = 1
@@ -253,7 +254,7 @@ func (p *net) readData(place string, t *tensor.Dense) {
 	}
 	n, depth := 0, 0 // numbers so far; parentheses that are open
 	for p.err == nil {
-		c := p.peek() // passes white space: the item begins at p.offset
+		c := p.peek() // skips white space: the item begins at p.offset
 		offset := p.offset
 		switch {
 		case c == ';' && depth == 0 && n == len(t.Data):
@@ -296,7 +297,7 @@ func WriteNET(to io.Writer, m *factorgraph.Model) error {
 		if label := w.displayName(v); label != id {
 			fmt.Fprintf(w, "  label = %s;\n", quoteName(label))
 		}
-		if w.m.Layout != nil {
+		if w.m.Layout != nil { // y grows upwards in NET
 			fmt.Fprintf(w, "  position = (%.0f %.0f);\n", w.m.Layout[2*v], -w.m.Layout[2*v+1])
 		}
 		if id != w.names[v] {
@@ -349,7 +350,7 @@ func identifiers(names []string, prefix string) []string {
 		id := base
 		for used[id] {
 			next[base]++
-			id = fmt.Sprintf("%s_%d", base, next[base]+1)
+			id = fmt.Sprintf("%s_%d", base, next[base]+1) // _2, _3, …
 		}
 		ids[i], used[id] = id, true
 	}

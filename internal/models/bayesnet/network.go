@@ -47,7 +47,8 @@ func newNetwork(format lexicon, r io.Reader, limits uai.Limits) (*network, error
 	if err != nil {
 		return nil, err
 	}
-	maxEntries := min(cmp.Or(limits.Entries, 1<<27), spare+len(text.text)) // 2^27 entries take 1 GiB
+	// 2^27 entries take 1 GiB. A short file can declare large tables: all together may have spare entries more than it has bytes.
+	maxEntries := min(cmp.Or(limits.Entries, 1<<27), spare+len(text.text))
 	return &network{
 		source: text, unknown: limits.Unknown, m: &factorgraph.Model{Bayes: true, Names: []string{}, States: [][]string{}},
 		index: map[string]int{}, mostStates: cmp.Or(limits.Domain, 1<<20), entriesLeft: maxEntries, mostEntries: maxEntries,
@@ -148,13 +149,13 @@ func (n *network) setPosition(v int, x, y float64) {
 	n.positions[v] = [2]float64{x, y}
 }
 
-// parseCoordinates returns the numbers that some words stand for. It returns nil if one of them is no number of at most
-// 1e9, which is no error, since only drawings need them.
+// parseCoordinates returns the numbers that some words stand for. It returns nil if one of them is no number below 1e9 in
+// size, which is no error, since only drawings need them.
 func parseCoordinates(words []string) (numbers []float64) {
 	const most = 1e9
 	for _, word := range words {
 		x, err := strconv.ParseFloat(word, 64)
-		if err != nil || !(math.Abs(x) < most) {
+		if err != nil || !(math.Abs(x) < most) { // so for NaN, too
 			return nil
 		}
 		numbers = append(numbers, x)
@@ -255,7 +256,8 @@ func (n *network) addTable(offset int, scope []int) *tensor.Dense {
 	return t
 }
 
-// spendEntries takes the entries of a shape from the budget. It returns false, after an error, if too few are left.
+// spendEntries subtracts the entries of a table of this shape from the number that the file may still have in all tables (entriesLeft). It
+// returns false, after an error, if too few are left.
 func (n *network) spendEntries(offset int, scope, shape []int) bool {
 	size := decimal.Entries(shape)
 	if size > n.entriesLeft {
@@ -317,7 +319,7 @@ func (n *network) finish() (*factorgraph.Model, error) {
 	if n.err != nil {
 		return nil, n.err
 	}
-	if n.m.Aliases != nil {
+	if n.m.Aliases != nil { // the list ends with the last variable that has one
 		n.m.Aliases = append(n.m.Aliases, make([]string, len(n.m.Domains)-len(n.m.Aliases))...)
 	}
 	n.m.Layout = n.layout()

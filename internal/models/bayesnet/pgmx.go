@@ -17,9 +17,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// ReadPGMX reads a ProbModelXML file of a Bayesian network: potentials that are tables, uniform, or models of independent causes for the
-// largest or the smallest effect. Other types of networks, variables and potentials, and links with restrictions, are refused with
-// fault.Unsupported.
+// ReadPGMX reads a ProbModelXML file of a Bayesian network. A potential is a table, or uniform, or a model of independent causes whose node
+// has the largest (OR / MAX) or the smallest (AND / MIN) of their effects. Other types of networks, variables and potentials, and links
+// with restrictions, are refused with fault.Unsupported.
 func ReadPGMX(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	n, err := newNetwork(lexicon{format: "pgmx"}, r, limits)
 	if err != nil {
@@ -29,7 +29,7 @@ func ReadPGMX(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	p.checkKind()
 	p.forEachElement([]string{"probmodelxml", "probnet", "variables"}, p.readVariable)
 	p.forEachElement([]string{"probmodelxml", "probnet", "links"}, func(e *element) {
-		if restrictions, _ := e.onlyChild("potential"); restrictions != nil && p.err == nil {
+		if restrictions, _ := e.onlyChild("potential"); restrictions != nil && p.err == nil { // a potential of a link
 			p.failAs(fault.Unsupported, e.offset, uai.ErrModel, "a link has a restriction, potentials of nodes are read")
 		}
 	})
@@ -63,7 +63,7 @@ func (p *pgmx) checkKind() {
 func (p *pgmx) readVariable(e *element) {
 	name, kind, role := e.attribute("name"), e.attribute("type"), e.attribute("role")
 	var states []string
-	if list, _ := e.onlyChild("states"); list != nil {
+	if list, _ := e.onlyChild("states"); list != nil { // the first one, if there are several
 		for _, state := range list.childrenNamed("state") {
 			states = append(states, state.attribute("name"))
 		}
@@ -140,11 +140,12 @@ func (p *pgmx) readValues(e *element, place string, list []float64) {
 	p.readNumbers(values, place, list)
 }
 
-// readIndependentCauses reads a model of independent causes: the node has the largest of the effects of its parents and
-// the leak if the model is a MAX, or the smallest if it is a MIN, in the sequence of its states.
+// readIndependentCauses reads a model of independent causes. Each parent has an effect, a state of the node, and so has the leak, which is
+// there without a cause. The node has the largest of these states, in their sequence, if the model is a MAX, and the smallest if it is a
+// MIN.
 func (p *pgmx) readIndependentCauses(e *element, scope []int, place string) {
 	// the kind of the model
-	model, _ := e.onlyChild("model")
+	model, _ := e.onlyChild("model") // the first one, if there are several
 	list, _ := e.onlyChild("subpotentials")
 	name := ""
 	if model != nil {

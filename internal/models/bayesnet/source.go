@@ -57,7 +57,7 @@ func newSource(l lexicon, r io.Reader, limits uai.Limits) (*source, error) {
 	format := l.format
 	mostBytes := cmp.Or(limits.Bytes, defaultMostBytes)
 	var b strings.Builder
-	n, err := io.Copy(&b, io.LimitReader(r, mostBytes+1))
+	n, err := io.Copy(&b, io.LimitReader(r, mostBytes+1)) // one byte more shows that there are too many
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", format, err)
@@ -186,7 +186,7 @@ func (s *source) readWord() string { return s.readWordTo(s.stops) }
 
 // readWordTo reads up to white space, a comment or one of the characters in stops.
 func (s *source) readWordTo(stops string) string {
-	s.peek() // passes white space and comments
+	s.peek() // skips white space and comments
 	start := s.offset
 	for s.offset < len(s.text) && !isSpace(s.text[s.offset]) && strings.IndexByte(stops, s.text[s.offset]) < 0 {
 		remaining := s.text[s.offset:]
@@ -227,7 +227,7 @@ func (s *source) readNameTo(stops string) string {
 
 // readProbability reads an entry of a table: a number of at least 0, or NaN for an unknown one; −0 is 0.
 func (s *source) readProbability(place string, args ...any) float64 {
-	s.peek() // passes white space and comments
+	s.peek() // skips white space and comments
 	offset := s.offset
 	word := s.readWordTo(structure)
 	if word == "" {
@@ -270,7 +270,7 @@ func (s *source) skipTo(stop byte, place string, args ...any) {
 			s.offset++
 			return
 		case '"':
-			s.readName()
+			s.readName() // the whole text in quotes
 		default:
 			s.offset++
 		}

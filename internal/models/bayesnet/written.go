@@ -224,10 +224,9 @@ func (w *networkWriter) writeScope(keyword string, j int, names []string, separa
 	w.WriteString(" )")
 }
 
-// writeDistributions writes the rows of all tables as BIF and DSC have them. Before a row stand the states of the
-// parents, as stateText writes them, in a parenthesis that end closes; before the row of a node without parents stands
-// root.
-func (w *networkWriter) writeDistributions(names []string, root, end string, stateText func(v, x int) string) {
+// writeDistributions writes the rows of all tables as BIF and DSC have them. Before a row stand the states of the parents, as stateText
+// writes them, in a parenthesis that the text closing ends. A node without parents has a single row, and the text noParents before it.
+func (w *networkWriter) writeDistributions(names []string, noParents, closing string, stateText func(v, x int) string) {
 	for j := range w.tables {
 		w.writeScope("probability", j, names, ", ")
 		w.WriteString(" {\n")
@@ -238,9 +237,9 @@ func (w *networkWriter) writeDistributions(names []string, root, end string, sta
 				states[k] = stateText(w.parents(j)[k], x)
 			}
 			if len(states) == 0 {
-				w.WriteString(root)
+				w.WriteString(noParents)
 			} else {
-				w.WriteString("(" + strings.Join(states, ", ") + end)
+				w.WriteString("(" + strings.Join(states, ", ") + closing)
 			}
 			w.writeNumbers(row, ", ")
 			w.WriteString(";\n")
@@ -249,8 +248,8 @@ func (w *networkWriter) writeDistributions(names []string, root, end string, sta
 	}
 }
 
-// forEachRow calls do for every row of table j, with the row's probabilities and the states of the parents, which do
-// must not keep.
+// forEachRow calls do for every row of table j, with the row's probabilities and the states of the parents. do must not
+// keep values: the next row changes it.
 func (w *networkWriter) forEachRow(j int, do func(row []float64, values []int)) {
 	t, parents := w.tables[j], w.parents(j)
 	d := t.Shape[len(t.Shape)-1]

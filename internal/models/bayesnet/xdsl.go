@@ -130,7 +130,7 @@ func (p *xdsl) readNode(e *element) {
 		}
 		states = append(states, name)
 	}
-	p.states = append(p.states, ids)
+	p.states = append(p.states, ids) // readDeterministic finds states by their ids
 	name := id
 	if real := e.attribute(realNameKey); real != "" {
 		name = real
@@ -238,7 +238,7 @@ func (p *xdsl) readNoisyMax(e *element, scope []int, place string) {
 	}
 	shape := p.shapeOf(scope)
 	parents, d := shape[:len(shape)-1], shape[len(shape)-1] // numbers of states
-	columns := 1
+	columns := 1                                            // that of the leak
 	for _, n := range parents {
 		columns += n
 	}
@@ -284,8 +284,9 @@ func (p *xdsl) spendNoisyMax(offset, d, columns int, place string) bool {
 	return true
 }
 
-// readStrengths returns, for each column of numbers of a noisy-max, the state of its parent. parents has the numbers of
-// states. Without the element the columns have the sequence of the states. ok is false after an error.
+// readStrengths returns, for each column of numbers of a noisy-max, the state of its parent that the column is for. parents has the numbers
+// of states. The element strengths lists them; if the file has none, the columns have the sequence of the states. ok is false after an
+// error.
 func (p *xdsl) readStrengths(e *element, parents []int, place string) (states []int, ok bool) {
 	list, once := e.onlyChild("strengths")
 	if !once {

@@ -76,7 +76,7 @@ func (s *source) newDecoder() *xml.Decoder {
 }
 
 // forEachElement calls do for every element directly below a path of names, such as bif, network, with all that the
-// element contains. It passes elements elsewhere. A second element at the path is an error.
+// element contains. It skips elements elsewhere. A second element at the path is an error.
 func (s *source) forEachElement(path []string, do func(*element)) {
 	d := s.newDecoder()
 	entered := false                // the path was there
@@ -89,7 +89,7 @@ func (s *source) forEachElement(path []string, do func(*element)) {
 			switch {
 			case depth == len(path): // an element below the path
 				budget := mostChildren
-				do(s.readElement(d, t, offset, &budget, 0))
+				do(s.readElement(d, t, offset, &budget, 0)) // 0: no element of those that are kept is around it
 			case name == path[depth]: // the next element of the path
 				if depth++; depth < len(path) {
 					break // of the switch: the path goes on
@@ -110,7 +110,7 @@ func (s *source) forEachElement(path []string, do func(*element)) {
 			return
 		}
 		if err != nil {
-			s.failXML(offset, err)
+			s.failXML(offset, err) // sets s.err, which ends the loop
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (s *source) failXML(offset int, err error) {
 }
 
 // readElement reads an element whose start was read, up to its end, with all elements in it. budget is the number of
-// elements that may still follow within it; depth is the number of elements around it, at most 16.
+// elements that may still follow within it; depth is the number of elements around it, at most 16 (chosen).
 func (s *source) readElement(d *xml.Decoder, start xml.StartElement, offset int, budget *int, depth int) *element {
 	e := &element{name: strings.ToLower(start.Name.Local), offset: offset, attributes: start.Attr}
 	var text strings.Builder

@@ -23,7 +23,7 @@ func ReadXMLBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	p := &xmlbif{n}
 	p.text = malformedComment.ReplaceAllStringFunc(p.text, blankText) // comments that are none in XML, as pyAgrum has written them
 	path := []string{"bif", "network"}
-	if p.rootName() == "network" {
+	if p.rootName() == "network" { // some files have no element bif
 		path = path[1:]
 	}
 	p.forEachElement(path, func(e *element) {
@@ -74,7 +74,7 @@ func (p *xmlbif) readVariable(e *element) {
 		}
 	}
 	for _, property := range e.childrenNamed("property") {
-		p.setPositionFrom(len(p.m.Domains), strings.TrimSpace(property.text))
+		p.setPositionFrom(len(p.m.Domains), strings.TrimSpace(property.text)) // of the node that is added below
 	}
 	p.addNode(e.offset, name.text, states)
 }

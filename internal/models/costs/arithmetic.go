@@ -39,7 +39,7 @@ func (n *network) addFormula(title, kind string, scope []int, parameters []float
 		n.FailInput(uai.ErrModel, "%s: %s is of two variables, not of %d", title, kind, len(scope))
 		return
 	}
-	if needed, _ := formulaParameters(kind); len(parameters) != needed {
+	if needed, _ := formulaParameters(kind); len(parameters) != needed { // the caller has checked the kind
 		n.FailInput(uai.ErrModel, "%s: %s has %d parameters, not %d", title, kind, needed, len(parameters))
 		return
 	}

@@ -23,7 +23,7 @@ import (
 // refused with fault.Unsupported. Errors name line and function; those of r pass.
 func ReadCFN(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	n := newNetwork("cfn", r, limits)
-	p := &cfn{network: n, lexer: lexer{in: n.Scanner}, sign: 1, index: map[string]int{}}
+	p := &cfn{network: n, lexer: lexer{in: n.Scanner}, sign: 1, index: map[string]int{}} // sign 1: the least cost is sought
 	p.advance()
 	p.open("the problem")
 	p.acceptMember("problem")
@@ -89,7 +89,7 @@ func (p *cfn) acceptMember(name string) bool {
 	return false
 }
 
-// hasMore reports whether a list has another item. If not, it passes the closing brace.
+// hasMore reports whether a list has another item. If the closing brace is next instead, it reads past it and returns false.
 func (p *cfn) hasMore(list string) bool {
 	switch {
 	case p.Err != nil:
@@ -104,8 +104,8 @@ func (p *cfn) hasMore(list string) bool {
 	return true
 }
 
-// readWord returns the current word and passes it. Errors refer to its line until the next token is passed. what names
-// the word in an error.
+// readWord returns the current word and moves on to the next token. Errors still refer to the word's line until another token is read. what
+// names the word in an error.
 func (p *cfn) readWord(what string) (text string) {
 	if p.kind != wordToken {
 		p.failWanted(what)
@@ -137,7 +137,7 @@ func (p *cfn) readProblem() {
 	if p.Err == nil {
 		p.top = p.parseCost(number, "mustbe")
 	}
-	if p.hasMore("problem") { // if not, it passes the closing brace
+	if p.hasMore("problem") { // at the closing brace hasMore reads past it and returns false
 		p.failWanted("the end of problem")
 	}
 }
@@ -168,7 +168,7 @@ func (p *cfn) readVariables() {
 // readDomain reads the values of a variable and adds it: their number, negative for an interval that begins at 0, or
 // their names, which it returns.
 func (p *cfn) readDomain(title string) (states []string) {
-	values := map[string]int{}
+	values := map[string]int{} // by name; empty if the values have none
 	p.values = append(p.values, values)
 	if p.kind != openToken {
 		size := p.ParseInteger(p.readWord("the values of variable "+title), "the number of values of variable "+title)
@@ -244,7 +244,7 @@ func (p *cfn) readDefinition(title, name string, scope []int) {
 	default:
 		p.readDense(title, name, scope)
 	}
-	if p.hasMore(title) { // if not, it passes the closing brace
+	if p.hasMore(title) { // at the closing brace hasMore reads past it and returns false
 		p.failWanted("the end of " + title)
 	}
 }
@@ -361,7 +361,7 @@ func (p *cfn) readTyped(title string, scope []int) {
 		return
 	}
 	p.addFormula(title, kind, scope, parameters)
-	if p.hasMore(title) { // if not, it passes the closing brace
+	if p.hasMore(title) { // at the closing brace hasMore reads past it and returns false
 		p.failWanted("the end of " + title)
 	}
 }
@@ -373,7 +373,7 @@ func (p *cfn) resolvePending() {
 			return
 		}
 		t := p.tables[f.source]
-		if p.Line = f.line; t == nil {
+		if p.Line = f.line; t == nil { // errors name the line of the function that shares
 			p.FailInput(uai.ErrModel, "%s shares the costs of %.40q, and no function of this name has any", f.title, f.source)
 		} else if !slices.Equal(t.Shape, f.table.Shape) {
 			p.FailInput(uai.ErrModel, "%s: its variables have %v values, those of %.40q have %v", f.title, f.table.Shape, f.source, t.Shape)

@@ -60,7 +60,7 @@ func newNetwork(format string, r io.Reader, l uai.Limits) *network {
 	l.Domain = cmp.Or(l.Domain, 1<<20)
 	l.Legs = cmp.Or(l.Legs, 1<<26)
 	l.Entries = cmp.Or(l.Entries, 1<<27)
-	return &network{Scanner: words.New(format, r, l.Bytes), limits: l, top: math.Inf(1)}
+	return &network{Scanner: words.New(format, r, l.Bytes), limits: l, top: math.Inf(1)} // top: no cost is forbidden by the bound yet
 }
 
 // addVariable adds a variable of this many values; title names it in errors.
@@ -111,7 +111,7 @@ func (n *network) addFunction(title string, scope []int, cost float64) *tensor.D
 		shape[k] = n.domains[v]
 	}
 	size := decimal.Entries(shape)
-	mostEntries := min(int64(n.limits.Entries), n.BytesRead+spare)
+	mostEntries := min(int64(n.limits.Entries), n.BytesRead+spare) // a short file may declare huge tables with a default cost
 	if int64(size) > mostEntries-int64(n.entries) {
 		n.FailInput(uai.ErrLimit, "%s: its table needs %s entries, this file may have %d in all tables together", title,
 			decimal.EntriesText(size), mostEntries)
@@ -158,8 +158,8 @@ func (n *network) model() (*factorgraph.Model, error) {
 	return m, nil
 }
 
-// forbidAboveBound sets costs to infinity that reach the bound even if all other functions have their least negative
-// costs.
+// forbidAboveBound sets a cost to infinity if it reaches the bound n.top even beside the least costs of all other functions. Only least
+// costs below 0 count: another function may cost nothing.
 func (n *network) forbidAboveBound() {
 	negative := make([]float64, len(n.functions)) // per function, its least cost, or 0 if that is positive
 	sum := 0.0

@@ -23,10 +23,10 @@ import (
 // function; those of r pass.
 func ReadWCSP(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	p := &wcsp{network: newNetwork("wcsp", r, limits)}
-	p.NextOrFail("the problem's name")
+	p.NextOrFail("the problem's name") // which is not needed
 	variables := p.ReadCount("variables", p.limits.Variables)
 	p.NextOrFail("the largest number of values")
-	p.ParseInteger(p.Word, "the largest number of values")
+	p.ParseInteger(p.Word, "the largest number of values") // the domains tell it: it only has to be an integer
 	functions := p.ReadCount("cost functions", p.limits.Factors)
 	p.top = p.readCost("the upper bound")
 	for v := 0; v < variables && p.NextOrFail(fmt.Sprintf("the number of values of variable %d", v)); v++ {
@@ -92,7 +92,7 @@ func (p *wcsp) readFunction(title string) {
 	}
 	size, err := strconv.Atoi(p.Word)
 	switch {
-	case err != nil && defaultCost < 0:
+	case err != nil && defaultCost < 0: // −1 and a keyword
 		p.readFormula(title, p.Word, scope)
 		return
 	case err != nil:

@@ -72,7 +72,7 @@ func (w *written) computeTables() error {
 			if p < 0 {
 				return fault.New(fault.Unsupported, "cfn: %w: factor %d: entry %d is %v, and has no cost", uai.ErrModel, j, i, p)
 			}
-			c.Data[i] = -math.Log(p)
+			c.Data[i] = -math.Log(p) // +Inf for 0
 		}
 		w.tables = append(w.tables, c)
 	}
@@ -83,7 +83,7 @@ func (w *written) computeTables() error {
 // assignment that is not forbidden. The cost of a forbidden combination reaches the bound even beside the least costs of all other
 // functions. With decimals, the bound has at most 15 digits.
 func (w *written) chooseBound() {
-	highest, lowest := 0.0, 0.0 // at least, and at most, the cost of any assignment that is not forbidden
+	highest, lowest := 0.0, 0.0 // every assignment that is not forbidden costs at most highest and at least lowest
 	for _, t := range w.tables {
 		highestEntry, lowestEntry := math.Inf(-1), 0.0
 		for _, c := range t.Data {
@@ -95,7 +95,7 @@ func (w *written) chooseBound() {
 			highest += highestEntry
 		}
 	}
-	w.top = math.Ceil(highest) + 1
+	w.top = math.Ceil(highest) + 1 // above every cost
 	w.forbidden = w.top + math.Ceil(-lowest)
 	digits := len(strconv.FormatFloat(max(math.Abs(w.top), w.forbidden), 'f', 0, 64))
 	w.decimals = min(mostDecimals, max(1, mostDigits-digits))
@@ -189,7 +189,7 @@ func Losses(m *factorgraph.Model) (list []string) {
 
 	// digits
 	w := &written{m: m}
-	if err := w.computeTables(); err != nil {
+	if err := w.computeTables(); err != nil { // WriteCFN will return it
 		return list
 	}
 	w.chooseBound()

@@ -16,9 +16,9 @@ const mostShrunk = 200
 // propagation: a clause whose literals are all false but one makes that one true. It returns nil if propagation does not show that there is
 // no solution.
 //
-// If there are at most 200, none of them can be spared; more may have superfluous ones. Weights of a variable of which one is 0 count as a
-// clause of one literal, and other factors that are no clauses are passed over. Variables have to be binary (IsFormula), and observations
-// valid. The time is linear in the literals of the formula.
+// If there are at most mostShrunk (200), none of them can be spared; more may have superfluous ones. Weights of a variable of which one is
+// 0 count as a clause of one literal, and other factors that are no clauses are passed over. Variables have to be binary (IsFormula), and
+// observations valid. The time is linear in the literals of the formula.
 func Contradiction(m *factorgraph.Model, observed []factorgraph.Observation) []int {
 	// a contradiction, with superfluous clauses
 	clauses := make([]literals, len(m.Factors))
@@ -115,9 +115,10 @@ type propagation struct {
 	queue     []int      // variables that have a value
 }
 
-// propagate returns clauses that contradict the observations: those from which unit propagation derives that one of them is false, with
-// that one. Unit propagation gives a variable its value if a clause has no other literal that could be true. positions are the clauses that
-// it uses. It returns nil if it finds no contradiction. An empty clause is always false.
+// propagate returns clauses that contradict the observations: a clause that unit propagation finds to be false, and the clauses that forced
+// the values which led to that. Unit propagation looks for a clause whose literals are all false but one, and gives the variable of that
+// literal the value that makes it true. It uses the clauses at positions only. It returns nil if it finds no contradiction. An empty clause
+// is always false.
 func propagate(variables int, clauses []literals, positions []int, observed []factorgraph.Observation) []int {
 	p := &propagation{clauses: clauses, falsify: make([][2][]int, variables), unrefuted: make([]int, len(clauses)),
 		value: slices.Repeat([]int8{-1}, variables), reason: slices.Repeat([]int{-1}, variables)} // −1: none

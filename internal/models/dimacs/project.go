@@ -26,7 +26,7 @@ func (f *reader) eliminateHidden() {
 	}
 	hidden := make([]bool, f.variables+1) // by the number of a variable, from 1 on
 	for n := range hidden {
-		hidden[n] = n > 0
+		hidden[n] = n > 0 // numbers begin at 1
 	}
 	for _, n := range f.shown {
 		hidden[n] = false
@@ -109,12 +109,15 @@ func literalIndex(l int32) int {
 	return 1 - 2*int(l)
 }
 
-// newProjection returns the clauses of a file, with the hidden variables in a queue by their costs. hidden is indexed
-// by the variables' numbers, from 1 on. It takes linear time: a clause that follows from others stays until it is
-// resolved.
+// newProjection returns the clauses of a file, and a queue of the hidden variables, which are to be eliminated. The variable whose
+// elimination resolves the fewest pairs of clauses comes first. hidden is indexed by the variables' numbers, from 1 on. It takes linear
+// time: a clause that follows from others is not removed here.
 func newProjection(f *reader, hidden []bool) *projection {
 	size := 2*f.variables + 2
-	p := &projection{hidden: hidden, clausesWith: make([][]int, size), marked: make([]bool, size), literalsLeft: f.BytesRead + spareLiterals}
+	p := &projection{
+		hidden: hidden, clausesWith: make([][]int, size), marked: make([]bool, size),
+		literalsLeft: f.BytesRead + spareLiterals, // new clauses may have about as many literals as the file has bytes
+	}
 	for _, literals := range f.eachClause() {
 		if clause, isTautology := distinctLiterals(literals); !isTautology {
 			p.addClause(clause)
@@ -174,7 +177,8 @@ func (p *projection) liveClauses(l int32) []int {
 	return p.clausesWith[index]
 }
 
-// eliminateAll eliminates the hidden variables, the cheapest first. It returns false, and stops halfway, if it is exhausted.
+// eliminateAll eliminates the hidden variables, the cheapest first. It returns false, and stops halfway, if the work or the literals that
+// it may use are used up.
 func (p *projection) eliminateAll() (isComplete bool) {
 	for p.queue.Len() > 0 {
 		c := heap.Pop(&p.queue).(candidate)
@@ -193,7 +197,7 @@ func (p *projection) eliminateAll() (isComplete bool) {
 func (p *projection) cost(n int32) int { return len(p.liveClauses(n)) * len(p.liveClauses(-n)) }
 
 // eliminate removes variable n: it replaces the clauses with n by the resolvents of each clause that has n and each
-// that has its negation. It stops halfway if it is exhausted.
+// that has its negation. It stops halfway if the work or the literals of the whole elimination are used up (isExhausted).
 func (p *projection) eliminate(n int32) {
 	// add the resolvents
 	positive, negative := slices.Clone(p.liveClauses(n)), slices.Clone(p.liveClauses(-n))
@@ -219,7 +223,7 @@ func (p *projection) eliminate(n int32) {
 
 	// queue the other variables of these clauses with their new costs
 	delete(affected, n)
-	p.hidden[n] = false
+	p.hidden[n] = false // it is eliminated, and not queued again
 	for _, v := range sorted(affected) {
 		if p.hidden[v] {
 			heap.Push(&p.queue, candidate{v, p.cost(v)})

@@ -51,7 +51,7 @@ func Read(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	limits.Variables = cmp.Or(limits.Variables, 1<<22)
 	limits.Factors = cmp.Or(limits.Factors, 1<<23)
 	limits.Legs = cmp.Or(limits.Legs, 1<<26)
-	f := &reader{Scanner: words.New("cnf", r, limits.Bytes), limits: limits, variables: -1}
+	f := &reader{Scanner: words.New("cnf", r, limits.Bytes), limits: limits, variables: -1} // −1: no header yet
 	for f.Err == nil && f.Next() {
 		f.readItem()
 	}
@@ -125,7 +125,7 @@ func (f *reader) readHeader() {
 // parseCount returns a number of the header, which must be at most limit.
 func (f *reader) parseCount(word, what string, limit int) int {
 	n, err := strconv.ParseUint(word, 10, 63)
-	if err != nil && !strings.Contains(err.Error(), "range") {
+	if err != nil && !strings.Contains(err.Error(), "range") { // out of range: a number, but too large
 		f.FailInput(uai.ErrSyntax, "%.40q is no number of %s", word, what)
 	} else if err != nil || n > uint64(limit) {
 		f.FailInput(uai.ErrLimit, "%.40s %s, at most %d", word, what, limit)

@@ -24,7 +24,7 @@ type weight struct {
 // readComment reads a line that begins with c. "c p weight" has a weight, and "c p show" or "c ind" shown variables.
 // Other lines with "c p" are an error, and all others are comments.
 func (f *reader) readComment() {
-	if f.Word != "c" {
+	if f.Word != "c" { // cc, for example
 		f.SkipLine()
 		return
 	}
@@ -155,7 +155,7 @@ func (f *reader) checkWeights() {
 			return
 		}
 		literals := []int32{w.literal}
-		if w.both {
+		if w.both { // the weight is that of the negation, too
 			literals = append(literals, -w.literal)
 		}
 		for _, l := range literals {
@@ -180,7 +180,7 @@ func (f *reader) weightsByVariable() [][2]float64 {
 		}
 		weights[v][value] = w.value
 		isGiven[v][value] = true
-		if w.both {
+		if w.both { // the negation has the weight 1, too
 			isGiven[v] = [2]bool{true, true}
 		}
 	}

@@ -41,7 +41,7 @@ func Write(w io.Writer, m *factorgraph.Model) error {
 		// a clause
 		if !isClause {
 			return fault.New(fault.Unsupported, "cnf: factor %d over the variables %v is neither a clause nor the weights of one variable",
-				j, f.Scope[:min(len(f.Scope), 12)])
+				j, f.Scope[:min(len(f.Scope), 12)]) // no more than fit a line
 		}
 		clauses = append(clauses, literalNumbers(f.Scope, values))
 	}

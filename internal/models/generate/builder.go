@@ -41,7 +41,7 @@ func newBuilder(domains []int, factors, entries, scopes int) builder {
 		factors:         make([]factorgraph.Factor, 0, factors),
 		dense:           make([]tensor.Dense, 0, factors),
 		data:            make([]float64, 0, entries),
-		scopesAndShapes: make([]int, 0, 2*scopes),
+		scopesAndShapes: make([]int, 0, 2*scopes), // a shape is as long as its scope
 	}
 }
 

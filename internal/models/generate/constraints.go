@@ -52,7 +52,7 @@ func Constraints(o ConstraintOptions) (*factorgraph.Model, error) {
 	}
 
 	// constraints, each with some of its entries set to 0
-	zeros := max(1, int(o.Forbidden*size))
+	zeros := max(1, int(o.Forbidden*size)) // entries of a constraint that become 0
 	b := newBuilder(slices.Repeat([]int{o.Domain}, o.Variables), o.Constraints, o.Constraints*int(size), o.Constraints*o.Arity)
 	for range o.Constraints {
 		scope := drawDistinct(rng, o.Variables, o.Arity)

@@ -120,7 +120,7 @@ func (o Friends) DrawEvidence(share float64, seed uint64) (factorgraph.Evidence,
 	if !(share >= 0 && share <= 1) {
 		return factorgraph.Evidence{}, fmt.Errorf("%w: a share of %v", ErrOptions, share)
 	}
-	const smokers, ill = 0.3, 0.2
+	const smokers, ill = 0.3, 0.2              // chosen
 	rng := rand.New(rand.NewPCG(seed, 0x6673)) // "fs"
 	var hard []factorgraph.Observation
 	observed := rng.Perm(o.People)[:int(share*float64(o.People))]

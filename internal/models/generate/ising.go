@@ -65,7 +65,7 @@ func Bipartite(a, b int, o Ising) (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: a bipartite graph of %d + %d variables, 1 + 1 to %d edges are possible",
 			ErrOptions, a, b, maxEdges)
 	}
-	edges := make([][2]int, 0, a*b)
+	edges := make([][2]int, 0, a*b) // at most maxEdges
 	for i := range a {
 		for j := range b {
 			edges = append(edges, [2]int{i, a + j})
@@ -135,8 +135,8 @@ func tablesOnEdges(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 	if entries > maxEntries {
 		return nil, fmt.Errorf("%w: tables of %d entries, at most %d", ErrOptions, entries, maxEntries)
 	}
-	rng := rand.New(rand.NewPCG(o.Seed, 0x7074)) // "pt"
-	b := newBuilder(slices.Repeat([]int{d}, n), n+len(edges), entries, n+2*len(edges))
+	rng := rand.New(rand.NewPCG(o.Seed, 0x7074))                                       // "pt"
+	b := newBuilder(slices.Repeat([]int{d}, n), n+len(edges), entries, n+2*len(edges)) // factors, entries, variables in scopes
 	for i := range n {
 		b.addRandom(rng, weakField, i)
 	}

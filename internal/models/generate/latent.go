@@ -183,8 +183,8 @@ func (o Latent) drawNoise(r *rand.Rand, scale float64) float64 {
 	return o.Noise / scale * r.NormFloat64()
 }
 
-// pairModel returns a model with a table for every pair of variables. ln of the table of i and j is Σ_k λ_k v_k(i, x) v_k(j, y) and, if the
-// pair is sparse or there is noise, a coupling of the two.
+// pairModel returns a model with a table for every pair of variables. ln of the table of i and j is Σ_k λ_k v_k(i, x) v_k(j, y), plus a
+// coupling of the two that is that of the pair in p.Sparse (0 if it is not there) and noise.
 func (o Latent) pairModel(p *Planted) (*factorgraph.Model, error) {
 	n, d := o.Variables, p.Domain
 	pairs := n * (n - 1) / 2
@@ -238,7 +238,7 @@ func (o Latent) tripleModel(p *Planted) (*factorgraph.Model, error) {
 	triples := n * (n - 1) * (n - 2) / 6
 	b := newBuilder(slices.Repeat([]int{2}, n), n+triples, 2*n+8*triples, n+3*triples) // factors, entries, variables in scopes
 	for i := range n {
-		b.addField(i, p.Field[2*i+1])
+		b.addField(i, p.Field[2*i+1]) // Field has −h and h of spin i at 2i and 2i + 1
 	}
 	r := newStream(o.Seed, "noise of "+o.Family)
 	groups := len(p.Vectors) // spin i is in group i % groups, and v(i, x) is its number there; a coupling depends on the three groups
@@ -266,7 +266,7 @@ func (o Latent) setModel(p *Planted) (*factorgraph.Model, error) {
 	n, r := o.Variables, newStream(o.Seed, "noise of "+o.Family)
 	b := newSpins(n)
 	for i := range n {
-		b.addField(i, p.Field[2*i+1])
+		b.addField(i, p.Field[2*i+1]) // Field has −h and h of spin i at 2i and 2i + 1
 	}
 	for _, set := range p.Groups {
 		table := b.addTable(set...)
@@ -293,11 +293,13 @@ func (o Latent) setModel(p *Planted) (*factorgraph.Model, error) {
 func (o Latent) smokerModel(p *Planted) (*factorgraph.Model, error) {
 	n := o.Variables
 	pairs := n * (n - 1) / 2
-	b := newBuilder(slices.Repeat([]int{2}, 2*n+pairs), 3*n+2*pairs, 8*n+10*pairs, 4*n+4*pairs) // factors, entries, variables in scopes
+	// Room for factors, entries, and variables in scopes. A person has two fields and a coupling; a pair has the friendship's own weight,
+	// with 2 entries, and the rule over three variables, with 8.
+	b := newBuilder(slices.Repeat([]int{2}, 2*n+pairs), 3*n+2*pairs, 8*n+10*pairs, 4*n+4*pairs)
 
 	// persons: smokes of person i is variable 2i, and cancer is 2i + 1
 	for i := range 2 * n {
-		b.addField(i, p.Field[2*i+1])
+		b.addField(i, p.Field[2*i+1]) // Field has −h and h of variable i at 2i and 2i + 1
 	}
 	for _, c := range p.Sparse {
 		b.addCoupling(c.I, c.J, c.Coupling)
@@ -366,7 +368,7 @@ func (p *Planted) plantRanked(o Latent, r *rand.Rand) error {
 }
 
 // plantPotts plants a statistic for each value a, which is 1 for each variable that has it: v_a(i, x) = 1 if x = a,
-// else 0.
+// else 0. It draws nothing.
 func (p *Planted) plantPotts(o Latent, _ *rand.Rand) error {
 	n := o.Variables
 	p.Domain = cmp.Or(o.Values, 3)
@@ -461,16 +463,17 @@ func (p *Planted) plantSmokers(o Latent, r *rand.Rand) error {
 		return fmt.Errorf("%w: %d persons, 2 to %d are possible", ErrOptions, n, latentPeople)
 	}
 	lambda := o.Coupling / float64(n)
+	// Two persons alike in smoking have the factor 1 + friendOdds, which has to be exp(Ln + λ).
 	p.Friends = &Friendship{Odds: friendOdds, Rule: ruleWeight(lambda), Ln: math.Log(1+friendOdds) - lambda}
-	p.addStatistic(2*n, 2*o.Coupling, func(i int) float64 { return float64(1 - i%2) })
+	p.addStatistic(2*n, 2*o.Coupling, func(i int) float64 { return float64(1 - i%2) }) // divided by 2n: lambda; 1 for a smokes, 0 for a cancer
 	for i := 0; i < 2*n; i += 2 {
 		p.Sparse = append(p.Sparse, Coupled{i, i + 1, uniform(r, 1)})
 	}
 	return nil
 }
 
-// plantSets plants overlapping sets of neighbours. For symmetric it draws a table of the number of spins up, for
-// mixture statistics of signs.
+// plantSets plants overlapping sets: latentGroup (14) consecutive variables each, a new one at every latentNext (7) variables. For the
+// family symmetric it draws a table by the number of spins up in a set; for mixture it draws statistics, vectors of signs of the spins.
 func (p *Planted) plantSets(o Latent, r *rand.Rand) error {
 	n := o.Variables
 	if n < latentGroup {

@@ -50,7 +50,7 @@ func (o RandomOptions) validate() error {
 	if !(o.Strength >= 0 && o.Strength <= maxCoupling) {
 		return fmt.Errorf("%w: strength %v, 0 to %v are possible", ErrOptions, o.Strength, float64(maxCoupling))
 	}
-	factors := float64(o.Variables)*float64(o.Degree)/float64(o.Arity) + 1
+	factors := float64(o.Variables)*float64(o.Degree)/float64(o.Arity) + 1 // 1: the last one, filled up
 	if entries := factors * math.Pow(float64(o.MaxDomain), float64(o.Arity)); entries > maxEntries ||
 		factors > maxEdges {
 		return fmt.Errorf("%w: %.0f factors of up to %.3g entries in all, at most %d and %d",

@@ -143,7 +143,7 @@ func Leaves(n int, seed uint64) (*factorgraph.Model, error) {
 		}
 		w := make([]float64, 4)
 		for x := range w {
-			w[x] = math.Exp(0.5 * rng.NormFloat64())
+			w[x] = math.Exp(0.5 * rng.NormFloat64()) // 0.5 is the root of the variance 1/4
 		}
 		m.Factors = append(m.Factors,
 			factorgraph.Factor{Scope: []int{(v - 1) / 2, v}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: w}})

@@ -116,7 +116,7 @@ func (p *graph) readFactor(j int) {
 	}
 
 	// the table, whose last variable is the fastest
-	slices.Reverse(labels)
+	slices.Reverse(labels) // in the file the first variable is the fastest
 	shape := make([]int, len(labels))
 	for k, label := range labels {
 		shape[k] = p.sizes[label]
@@ -144,9 +144,10 @@ func (p *graph) setSize(j, label, size int) {
 	}
 }
 
-// readTable reads a table of the shape: the entries that are not 0, each with its position.
+// readTable reads a table of the shape: the entries that are not 0, each with its position. It returns nil after an error.
 func (p *graph) readTable(j int, shape []int) *tensor.Dense {
 	size := decimal.Entries(shape)
+	// A short file may list few entries of huge tables: all tables together may have spare entries more than the file has bytes so far.
 	if mostEntries := min(int64(p.limits.Entries), p.BytesRead+spare); int64(size) > mostEntries-int64(p.entries) {
 		p.FailInput(uai.ErrLimit, "factor %d: its table needs %s entries, this file may have %d in all tables together", j,
 			decimal.EntriesText(size), mostEntries)
@@ -234,7 +235,7 @@ func Write(to io.Writer, m *factorgraph.Model) error {
 		return fmt.Errorf("fg: %w", err)
 	}
 	w := bufio.NewWriterSize(to, 1<<16)
-	labels, _ := Labels(m)
+	labels, _ := Labels(m) // whether names are lost is said by formats.Losses
 	unused := unusedVariables(m)
 	fmt.Fprintf(w, "%d\n", len(m.Factors)+len(unused))
 	for j, f := range m.Factors {

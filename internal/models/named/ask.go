@@ -20,7 +20,7 @@ type Ask struct {
 	Utility    json.RawMessage `json:"utility,omitempty"`
 }
 
-// Question returns the question by positions, and the names of the actions, the rows of its utilities.
+// Question returns the question with positions in place of names, and the name of the action of each row of question.Utility.
 func (a *Ask) Question(l *factorgraph.Labels) (question *query.Ask, actions []string, err error) {
 	question = &query.Ask{}
 	if question.Target, err = l.Variable(string(a.Target)); err != nil {

@@ -42,8 +42,9 @@ func Read(l *factorgraph.Labels, r io.Reader) (factorgraph.Evidence, error) {
 	return Evidence(l, string(text))
 }
 
-// Evidence returns the evidence in the normal form, checked against the labels. Time is linear in the number of statements. Errors carry
-// bad_input and name variable and value.
+// Evidence returns the evidence in the normal form, checked against the labels. v has a statement for each part of the evidence: a variable
+// with its value, or with weights of its values. Time is linear in the number of statements. Errors carry bad_input and name variable and
+// value.
 func (v Values) Evidence(l *factorgraph.Labels) (factorgraph.Evidence, error) {
 	var hard []factorgraph.Observation
 	var soft []factorgraph.Likelihood
@@ -234,7 +235,7 @@ func (v *Variable) UnmarshalJSON(b []byte) error {
 		return json.Unmarshal(b, (*string)(v))
 	}
 	var position json.Number
-	if err := json.Unmarshal(b, &position); err != nil || position == "" {
+	if err := json.Unmarshal(b, &position); err != nil || position == "" { // null leaves it empty
 		return errors.New("the name or the position of a variable is needed")
 	}
 	*v = Variable(position)

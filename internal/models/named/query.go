@@ -159,7 +159,7 @@ func Resolve(l *factorgraph.Labels, q *query.Query) (field string, err error) {
 		for _, candidate := range i.Candidates {
 			ask.Candidates = append(ask.Candidates, Variable(candidate))
 		}
-		if q.Information, _, err = ask.Question(l); err != nil {
+		if q.Information, _, err = ask.Question(l); err != nil { // without the names of the actions
 			return "information", err
 		}
 	}

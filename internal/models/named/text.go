@@ -170,7 +170,7 @@ func eachField(b []byte, needed string, f func(key string, raw json.RawMessage) 
 			return err
 		}
 	}
-	_, err := d.Token()
+	_, err := d.Token() // the closing brace
 	return err
 }
 
@@ -187,7 +187,7 @@ func (s *statement) unmarshalValue(raw json.RawMessage) (err error) {
 		return s.unmarshalWeights(raw)
 	case '{':
 		s.namedWeights = []namedWeight{}
-		return eachField(raw, "", func(value string, raw json.RawMessage) error {
+		return eachField(raw, "", func(value string, raw json.RawMessage) error { // no text for other values: it is an object
 			if string(raw) == "null" {
 				return errValue
 			}

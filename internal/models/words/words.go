@@ -142,7 +142,7 @@ func (s *Scanner) buffered() []byte {
 	if s.Err != nil {
 		return nil
 	}
-	next, _ := s.reader.Peek(s.reader.Buffered())
+	next, _ := s.reader.Peek(s.reader.Buffered()) // no error: the reader has these bytes
 	if remaining := s.limit - s.BytesRead; int64(len(next)) > remaining {
 		if next = next[:remaining]; remaining == 0 {
 			s.Line = s.nextLine
@@ -181,7 +181,7 @@ func (s *Scanner) RestOfLine(limit int) (words []string) {
 	return words
 }
 
-// HasMoreInLine passes blanks, and reports whether another word follows on the current word's line.
+// HasMoreInLine skips blanks, and reports whether another word follows on the current word's line.
 func (s *Scanner) HasMoreInLine() bool {
 	for s.nextLine == s.Line {
 		b, ok := s.Peek()
