@@ -37,6 +37,7 @@ func (s *scope) UnmarshalJSON(data []byte) error {
 	}
 
 	// names and positions
+	s.positions = []int{} // without the positions before the first name
 	var items []json.RawMessage
 	if json.Unmarshal(data, &items) != nil {
 		s.mistake = "scope is a list of names or positions of variables"

@@ -19,7 +19,7 @@ func byHand(scope, values string) string {
 // TestByHand: scopes by name and by position, and tables in one list, in rows and nested, are the same factor.
 func TestByHand(t *testing.T) {
 	const flat = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]"
-	for _, scope := range []string{"[0, 1, 2]", `["rain", "wind", 2]`, `["rain", 1, "2"]`, "[ 0,1\n,2 ]"} {
+	for _, scope := range []string{"[0, 1, 2]", `["rain", "wind", 2]`, `["rain", 1, "2"]`, `[0, "wind", 2]`, "[ 0,1\n,2 ]"} {
 		for _, values := range []string{
 			flat, "[[1, 2], [3, 4], [5, 6], [7, 8], [9, 10], [11, 12]]", "[[[1,2],[3,4],[5,6]],\n[[7,8],[9,10],[11,1.2e1]]]",
 		} {
