@@ -160,7 +160,8 @@ func (l *Labels) Variable(name string) (int, error) {
 	if len(l.positionOf) == 0 {
 		return 0, nameError("no variable %q: the variables have no names, only positions from 0 to %d", nearest.Shorten(name), len(l.domains)-1)
 	}
-	return 0, nameError("no variable %q%s", nearest.Shorten(name), nearest.Suggest(name, l.allNames(), nil)) // nil: the list of all names is not repeated
+	suggestion := nearest.Suggest(name, l.allNames(), nil) // nil: the list of all names is not repeated
+	return 0, nameError("no variable %q%s", nearest.Shorten(name), suggestion)
 }
 
 // Value returns the value of variable v that is called name. A value without a name is called by its position in decimal digits. Errors

@@ -56,9 +56,9 @@ func separate(k *kinds, n, d int) *separated {
 	return s
 }
 
-// addTerms divides terms by their number of values. A term is ln times the number of ways to choose its members, and each member is a number
-// of variables (times) with one value. A term of one value is added to the function of that value's count. A term of one variable with value
-// a and one with value b becomes between[a*d+b], for d values. ok is false for any other term.
+// addTerms divides terms by their number of values. A term is ln times the number of ways to choose its members, and each member is a
+// number of variables (times) with one value. A term of one value is added to the function of that value's count. A term of one variable
+// with value a and one with value b becomes between[a*d+b], for d values. ok is false for any other term.
 func (s *separated) addTerms(terms []term) (between []logarithm, ok bool) {
 	d := len(s.functions)
 	between = make([]logarithm, d*d)
