@@ -50,9 +50,9 @@ func blockBounds(mant []float64, exp []int64) []int64 {
 // log2 returns the logarithm of n ≥ 1 to the base 2, rounded up.
 func log2(n int) int64 { return int64(bits.Len(uint(n - 1))) }
 
-// boundUp bounds the coefficients of a node and of all large nodes below it, with one bound for each block of blockSize coefficients. Leaves
-// and small nodes are computed for that. A coefficient of a larger product is a sum over pairs of coefficients of its factors, so it is at
-// most the largest product of a pair times the number of pairs.
+// boundUp bounds the coefficients of a node and of all large nodes below it, with one bound for each block of blockSize coefficients.
+// Leaves and small nodes are computed for that. A coefficient of a larger product is a sum over pairs of coefficients of its factors, so
+// it is at most the largest product of a pair times the number of pairs.
 func (l *line) boundUp(n *node) error {
 	if n.left == nil || !n.isLarge() {
 		if err := l.multiplyUp(n); err != nil {
@@ -181,8 +181,8 @@ func (n *node) totalBound() int64 {
 	return max(noBound, bound+log2(n.degree+1))
 }
 
-// windowedCost returns the multiply-adds of a node of the product tree and of all nodes below it, if only the coefficients in the spans that
-// chooseWindows chose are computed.
+// windowedCost returns the multiply-adds of a node of the product tree and of all nodes below it, if only the coefficients in the spans
+// that chooseWindows chose are computed.
 func (n *node) windowedCost() float64 {
 	if n.left == nil || !n.isLarge() {
 		return n.cost()

@@ -335,8 +335,8 @@ type pieceDraw struct {
 	value       []int             // of a piece with tables, by index: its present value
 }
 
-// newPieceDraw prepares the draws of the pieces of kind k, which are equal. A piece without tables is one link: for it, it lists the weights
-// of the link's terms by count. For others it fills the tables of the elimination.
+// newPieceDraw prepares the draws of the pieces of kind k, which are equal. A piece without tables is one link: for it, it lists the
+// weights of the link's terms by count. For others it fills the tables of the elimination.
 func (d *drawState) newPieceDraw(k int) (*pieceDraw, error) {
 	kind := &d.kinds[k]
 	draw := &pieceDraw{drawState: d, terms: make([]int, len(kind.links)), work: 1}

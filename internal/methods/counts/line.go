@@ -244,8 +244,8 @@ func (l *line) dot(a, b []window) scaled.Number {
 }
 
 // propagateDown carries the derivatives of a number, as Z, down a product tree. h is the derivative by the coefficients of node n, as
-// windows, each at a range of exponents. It calls visit for every wanted leaf, base^power, with the derivative by the coefficients of one of
-// these equal bases.
+// windows, each at a range of exponents. It calls visit for every wanted leaf, base^power, with the derivative by the coefficients of one
+// of these equal bases.
 func (l *line) propagateDown(
 	n *node, h []window, wanted func(leaf int) bool, visit func(leaf int, derivative countspace.Poly) error,
 ) error {

@@ -208,8 +208,8 @@ func (m *maximiser) fillMaxima() (maximum, error) {
 }
 
 // stepMaxima returns the table of a step from those of earlier steps: the largest weight for each combination of values of its indices.
-// m.walk(scope, others…) goes through the entries of a table over scope. walk.Position[k] is then the number of the entry at the same values
-// in a table over others[k].
+// m.walk(scope, others…) goes through the entries of a table over scope. walk.Position[k] is then the number of the entry at the same
+// values in a table over others[k].
 func (m *maximiser) stepMaxima(s *step) []maximum {
 	maxima := make([]maximum, int(m.entries(s)))
 	switch s.op {

@@ -235,9 +235,9 @@ func (w *windowedLine) sumWithin(width int64) (z scaled.Number, dropped int64, e
 	}
 }
 
-// WindowedFlops returns the flops of Value if only windows of its products are computed, ranges of the coefficients that matter, or those of
-// Cost if Value computes all coefficients or if that is less. It computes the polynomials of all pieces and the bounds of all coefficients,
-// no products.
+// WindowedFlops returns the flops of Value if only windows of its products are computed, ranges of the coefficients that matter, or those
+// of Cost if Value computes all coefficients or if that is less. It computes the polynomials of all pieces and the bounds of all
+// coefficients, no products.
 func (f *Form) WindowedFlops(ctx context.Context, marginals bool) (flops float64, err error) {
 	wholeFlops := f.Cost(marginals).Flops
 	if f.countVariables != 1 || f.isSigned {

@@ -175,7 +175,8 @@ func (j run) contractAgain(value btn.Value, hasTotal bool) (btn.Value, error) {
 }
 
 // contractWide contracts the network in wide numbers, which have more digits and exponents than float64. If the result is in doubt and
-// likelihoods were rounded, it contracts the network once more without rounded likelihoods; if that is over budget, the first result stands.
+// likelihoods were rounded, it contracts the network once more without rounded likelihoods; if that is over budget, the first result
+// stands.
 func (j run) contractWide() (Answer, error) {
 	wantsMarginals := j.Marginals != nil
 	a, err := ContractWide(j.Ctx, j.Net, wantsMarginals, j.Joint, j.Memory)

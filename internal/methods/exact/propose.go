@@ -85,8 +85,8 @@ func treeSettings(j *proposal.Job, kind string, marginals bool) string {
 	return settings
 }
 
-// treePlan searches a tree and returns the plan of its slices, in parts of about policy.SliceTaskFlops. Z is the sum of the parts, each with
-// the weight α = 1 (Lemma 5).
+// treePlan searches a tree and returns the plan of its slices, in parts of about policy.SliceTaskFlops. Z is the sum of the parts, each
+// with the weight α = 1 (Lemma 5).
 func treePlan(ctx context.Context, p *Prepared, s query.Settings) (*btn.Plan, error) {
 	tree, cost, err := p.PlanWithin(ctx, PlanOptions{
 		Memory: s.Memory,

@@ -95,8 +95,8 @@ func (g *classGraph) tableSize(c int, sizes []float64) float64 {
 	return size
 }
 
-// sumOut marks a class as summed out. Its neighbours become neighbours of each other, since the sum depends on all of them. It returns them,
-// ascending.
+// sumOut marks a class as summed out. Its neighbours become neighbours of each other, since the sum depends on all of them. It returns
+// them, ascending.
 func (g *classGraph) sumOut(c int) (neighbours []int) {
 	for d, isNeighbour := range g.adjacent[c] {
 		if isNeighbour && !g.isSummedOut[d] {
@@ -179,10 +179,10 @@ func splitBy[T any](list []T, has func(T) bool) (matching, others []T) {
 	return matching, others
 }
 
-// sumOut sums over the count vectors of one class, the inner class of t. Its neighbours are the outer classes of t. A summand is the product
-// of the vector's weight, of the terms in k and of the messages received, which are sums over the classes summed out before. The weights of
-// the neighbours are left out (isBare): they enter when these are summed out. It returns the sum as a function of the neighbours' vectors,
-// a message, and the conditional probabilities of the class's vectors, by combination of the neighbours' vectors.
+// sumOut sums over the count vectors of one class, the inner class of t. Its neighbours are the outer classes of t. A summand is the
+// product of the vector's weight, of the terms in k and of the messages received, which are sums over the classes summed out before. The
+// weights of the neighbours are left out (isBare): they enter when these are summed out. It returns the sum as a function of the
+// neighbours' vectors, a message, and the conditional probabilities of the class's vectors, by combination of the neighbours' vectors.
 func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *termSum, received []message, threads int) (message, []float64, error) {
 	sent := message{t.outer, make([]logarithm, t.outer.size)}
 	const isMaximal = false // weights are sums over assignments

@@ -41,9 +41,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 
 	// Find the classes, or remember that there are none.
-	plan, cacheState, err := j.Remember(ctx, "exchangeable", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
-		return classesPlan(computing, j.Problem())
-	})
+	makePlan := func(computing context.Context) (*btn.Plan, error) { return classesPlan(computing, j.Problem()) }
+	plan, cacheState, err := j.Remember(ctx, "exchangeable", contractionorder.Hypergraph{}, makePlan)
 	if err != nil || len(plan.Estimates) == 0 { // no estimates: there are no classes
 		return nil, err
 	}
@@ -57,8 +56,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return assignment, nil
 }
 
-// priceUnderEvidence returns the price of the whole sum that part belongs to, under the evidence of the job. It returns nil if no way to sum
-// fits, if the sum takes more than an exact answer may, or if an elimination order is cheaper or, while none is known, may be.
+// priceUnderEvidence returns the price of the whole sum that part belongs to, under the evidence of the job. It returns nil if no way to
+// sum fits, if the sum takes more than an exact answer may, or if an elimination order is cheaper or, while none is known, may be.
 func priceUnderEvidence(ctx context.Context, j *proposal.Job, ask proposal.Ask, part *Sum) (*query.Cost, error) {
 	const isMaximal = false // the sum is wanted, not the most probable assignment
 	f, err := formOf(ctx, j.Problem(), part, ask.Joint, isMaximal)

@@ -276,9 +276,9 @@ func (t *termSum) divide(members []member) (inside, outside []member) {
 	return inside, outside
 }
 
-// monomial returns the number of the row of the basis for a set of inner members. A member is a condition: so many variables of a class have
-// a value. The row has, by inner vector, the number of ways to choose variables for all members. monomials has the numbers of the rows by
-// the sets as text. If it does not have the set, the set is added to it, and its row to the basis.
+// monomial returns the number of the row of the basis for a set of inner members. A member is a condition: so many variables of a class
+// have a value. The row has, by inner vector, the number of ways to choose variables for all members. monomials has the numbers of the
+// rows by the sets as text. If it does not have the set, the set is added to it, and its row to the basis.
 func (r *sides) monomial(members []member, monomials map[string]int, walk *innerWalk) int {
 	key := fmt.Sprint(members)
 	number, ok := monomials[key]
@@ -367,9 +367,9 @@ func (w *outerWorker) fillTerms(vector int, constant logarithm, row []logarithm)
 	}
 }
 
-// readOuter sets w.vectors and w.counts for the outer classes to those of an outer vector. It returns the logarithm of what is common to all
-// terms of that vector: constant, the weights of the outer classes' count vectors unless isBare is set, and the terms whose members are all
-// of outer classes. A term has ln times the number of ways to choose its members.
+// readOuter sets w.vectors and w.counts for the outer classes to those of an outer vector. It returns the logarithm of what is common to
+// all terms of that vector: constant, the weights of the outer classes' count vectors unless isBare is set, and the terms whose members
+// are all of outer classes. A term has ln times the number of ways to choose its members.
 func (w *outerWorker) readOuter(vector int, constant logarithm) logarithm {
 	w.outer.splitVector(vector, w.vectors)
 	ln := constant

@@ -225,10 +225,10 @@ func (w *worker) packS(m *merger, rows, sum interval, mayReuse bool) {
 	kernel.PackRows(w.packed[0], data[offset:], rowOffsets, sumOffsets)
 }
 
-// packV returns V, operand 1 of a panel, for some entries of the run and some values of the sum: where it is, or written out into packed[1].
-// In v the entries of the run are in panels of kernel.Columns columns. panelDistance is the distance of two panels in v, and sumOffsets has
-// the offsets of the values of the sum in a panel. mayReuse states that a V that was packed before from the same offset has the same entries
-// and values.
+// packV returns V, operand 1 of a panel, for some entries of the run and some values of the sum: where it is, or written out into
+// packed[1]. In v the entries of the run are in panels of kernel.Columns columns. panelDistance is the distance of two panels in v, and
+// sumOffsets has the offsets of the values of the sum in a panel. mayReuse states that a V that was packed before from the same offset
+// has the same entries and values.
 func (w *worker) packV(m *merger, run, sum interval, mayReuse bool) (v []float64, sumOffsets []int, panelDistance int) {
 	data, offset := w.source(m, 1)
 	sumOffsets = w.sumOffsets[1][sum.start:sum.end]
