@@ -85,9 +85,10 @@ func (p *Prepared) chooseBond(ctx context.Context, plan *TruncatedPlan, bond int
 	return bond, nil
 }
 
-// contractExpression contracts an expression that has the network's shape, along a sweep or a tree. Truncations also drop directions whose
-// singular values are within rounding of the largest. If terms have both signs, truncations keep these directions, since the smallest
-// direction may be all that does not cancel.
+// contractExpression contracts an expression that has the network's shape, along a sweep or a tree. The plan was made without evidence;
+// Restrict leaves out of a sweep the indices that the evidence fixes, whose dimension is 1. Truncations also drop directions whose singular
+// values are within rounding of the largest. If terms have both signs, truncations keep these directions, since the smallest direction may
+// be all that does not cancel.
 func contractExpression(
 	ctx context.Context, p *Prepared, e *sumproduct.Expression, plan *TruncatedPlan, bond int, memory int64, marginals bool,
 ) (legs.Value, error) {
@@ -136,8 +137,10 @@ func newAnswer(v legs.Value) Answer {
 	}}
 }
 
-// Sampler returns a sampler of states along a sweep, within memory bytes (0: query.DefaultMemory). Errors: those of sweeps.NewSampler,
-// and internal for the plan of a tree.
+// Sampler returns a sampler of states along a sweep, within memory bytes (0: query.DefaultMemory). bond, at least 1, is the largest number
+// of values of an index between two neighbouring tensors of the swept state; it has no default, and what exceeds it is truncated. The plan
+// was made without evidence. An index that the evidence fixes has dimension 1 in the expression, and Restrict leaves it out of the plan.
+// Errors: those of sweeps.NewSampler, and internal for the plan of a tree.
 func (p *Prepared) Sampler(ctx context.Context, plan *TruncatedPlan, bond int, memory int64) (*sweeps.Sampler, error) {
 	if plan.Family != query.FamilySweep {
 		return nil, fault.New(fault.Internal, "truncated: states are drawn along a sweep, the plan is a %s", plan.Family)
