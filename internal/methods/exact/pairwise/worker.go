@@ -4,8 +4,8 @@ package pairwise
 
 import "github.com/basetensor/basetensor/internal/base/kernel"
 
-// worker is one thread's workspace for a merge. S and V are operands 0 and 1 of a panel. Blocks, steps, runs, rows and sums are those of
-// the spec.
+// worker is one thread's workspace for a merge. S and V are operands 0 and 1 of a panel merge, out[rows, run] += S[rows, k] · V[k, run].
+// Blocks, steps, runs, rows and sums are those of the spec.
 type worker struct {
 	outerLoop, stepLoop odometer       // the current block
 	insideLoop          odometer       // the position within staged data
@@ -14,7 +14,7 @@ type worker struct {
 	sumOffsets          [2][]int       // by operand: offsets of the values summed within a block
 	rowOffsets          []int          // offsets of the rows of S
 	strideInS           int            // of the values of the sum, if S is read where it is staged; 0 if it is packed
-	packed              [2][]float64   // by operand: panels and runs written out for the kernel
+	packed              [2][]float64   // by operand: a part of it, written out in the sequence that the kernel reads
 	packedAt            [2]int         // by operand: the offset of what is written out; −1 if nothing is
 	multiples           []int          // memory of multiplesOf
 	isDirect            [2]bool        // by operand: the kernel reads it where it is, not from packed
@@ -160,7 +160,7 @@ func (w *worker) addPanel(m *merger, p panelPiece, isFirst bool) bool {
 		sum := interval{start, min(start+maxSum, sumLength)}
 		isWholeSum := sum.length() == sumLength
 		mayReuseV := isWholeSum && m.runPieces == 1 // a V that was packed for other rows
-		v, sumV, panelDistance := w.packV(m, p.run, sum, mayReuseV)
+		v, sumV, groupDistance := w.packV(m, p.run, sum, mayReuseV)
 		for row := p.rows.start; row < p.rows.end; row += maxRows {
 			rows := interval{row, min(row+maxRows, p.rows.end)}
 			rowOut := out[(row-p.rows.start)*p.runEntries:] // from the first of these rows on
@@ -168,12 +168,12 @@ func (w *worker) addPanel(m *merger, p panelPiece, isFirst bool) bool {
 			if w.strideInS > 0 {                            // S is read where it is staged
 				s, offset := w.source(m, 0)
 				s = s[offset+start*w.strideInS+row:]
-				kernel.PanelOf(rowOut, p.runEntries, rows.length(), columns, s, w.strideInS, v, sumV, panelDistance, isSet)
+				kernel.PanelOf(rowOut, p.runEntries, rows.length(), columns, s, w.strideInS, v, sumV, groupDistance, isSet)
 				continue
 			}
 			mayReuseS := isWholeSum && len(w.rowOffsets) <= maxRows // an S that was packed for another piece of the run
 			w.packS(m, rows, sum, mayReuseS)
-			kernel.Panel(rowOut, p.runEntries, rows.length(), columns, w.packed[0], v, sumV, panelDistance, isSet)
+			kernel.Panel(rowOut, p.runEntries, rows.length(), columns, w.packed[0], v, sumV, groupDistance, isSet)
 		}
 	}
 	return true
@@ -211,8 +211,8 @@ func (w *worker) source(m *merger, operand int) (data []float64, offset int) {
 	return m.operands[operand], w.outerLoop.offsets[operand] + w.stepLoop.offsets[operand] + w.insideLoop.offsets[operand]
 }
 
-// packS writes some rows of S, operand 0 of a panel, for some values of the sum into packed[0], in the sequence that the kernel reads.
-// mayReuse states that an S that was packed before from the same offset has the same rows and values.
+// packS writes the matrix S[rows, k] of a panel merge, which is operand 0, for some rows and some values k of the sum into packed[0], in
+// the sequence that the kernel reads. mayReuse states that an S that was packed before from the same offset has the same rows and values.
 func (w *worker) packS(m *merger, rows, sum interval, mayReuse bool) {
 	data, offset := w.source(m, 0)
 	if mayReuse && w.packedAt[0] == offset {
@@ -225,14 +225,15 @@ func (w *worker) packS(m *merger, rows, sum interval, mayReuse bool) {
 	kernel.PackRows(w.packed[0], data[offset:], rowOffsets, sumOffsets)
 }
 
-// packV returns V, operand 1 of a panel, for some entries of the run and some values of the sum: where it is, or written out into
-// packed[1]. In v the entries of the run are in panels of kernel.Columns columns. panelDistance is the distance of two panels in v, and
-// sumOffsets has the offsets of the values of the sum in a panel. mayReuse states that a V that was packed before from the same offset
-// has the same entries and values.
-func (w *worker) packV(m *merger, run, sum interval, mayReuse bool) (v []float64, sumOffsets []int, panelDistance int) {
+// packV returns the matrix V[k, run] of a panel merge, out[rows, run] += S[rows, k] · V[k, run], for some values k of the sum and some
+// entries of the run, which are the columns of V. The kernel reads the columns in groups of kernel.Columns: group g of row k begins at
+// v[sumOffsets[k] + g·groupDistance]. If the operand has the columns of a row next to each other (isDirect), v is the operand itself, or
+// its staged copy. Otherwise packV writes V into packed[1], group by group, and v is that. mayReuse states that a V that was packed before
+// from the same offset has the same rows and columns.
+func (w *worker) packV(m *merger, run, sum interval, mayReuse bool) (v []float64, sumOffsets []int, groupDistance int) {
 	data, offset := w.source(m, 1)
 	sumOffsets = w.sumOffsets[1][sum.start:sum.end]
-	if w.isDirect[1] { // the entries of the run, and so the panels, follow each other
+	if w.isDirect[1] { // the columns of a row, and so its groups, follow each other
 		return data[offset+run.start:], sumOffsets, kernel.Columns
 	}
 	if !mayReuse || w.packedAt[1] != offset {
