@@ -50,9 +50,9 @@ type interactions struct {
 }
 
 // readInteractions returns the interactions of a network of plain tables. A leaf is a variable whose tables are all over one set of three
-// variables. With sumsLeaves, leaves are summed out first. The result is nil if the network has maps or other factors, if too few pairs of
-// variables have tables or interactions, or if the matrix takes more bytes than memory. Its errors are the context's. Cost O(entries of all
-// tables · d).
+// variables, itself and two others. With sumsLeaves, leaves are summed out first. The result is nil if the network has maps or other
+// factors, if too few pairs of variables have tables or interactions, or if the matrix takes more bytes than memory. Its errors are the
+// context's. Cost O(entries of all tables · d).
 func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsLeaves bool) (*interactions, error) {
 	if net.Choice != query.CoresAreFactors || !HasEnoughPairTables(net) { // the base tensor has to be the product of the cores
 		return nil, nil
@@ -112,9 +112,9 @@ func (m *interactions) numberVariables(net *btn.Network, sets *leafSets) (domain
 	return domains, number, true
 }
 
-// addTables adds the tables of a network. Leaves, variables whose tables are all over one set of three variables, are summed out: sets are
-// these leaves. domains[v] is the domain of variable v of the network, and number[v] its number in the interactions. ok is false if a core
-// is no plain table, or if a leaf cannot be summed out.
+// addTables adds the tables of a network. A leaf is summed out: a variable whose tables are all over one set of three variables, itself and
+// two others. sets has the set of each leaf. domains[v] is the domain of variable v of the network, and number[v] its number in the
+// interactions. ok is false if a core is no plain table, or if a leaf cannot be summed out.
 func (m *interactions) addTables(ctx context.Context, net *btn.Network, sets *leafSets, domains, number []int) (ok bool, err error) {
 	variable := legVariables(net)
 	leafTables := map[int][]Table{} // by leaf, over variables of the network
@@ -139,7 +139,7 @@ func (m *interactions) addTables(ctx context.Context, net *btn.Network, sets *le
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		weights := net.Links[net.Variables[v].Link].T.(*tensor.CP).Weights
+		weights := net.Links[net.Variables[v].Link].T.(*tensor.CP).Weights // every link is a CP: numberVariables has refused others
 		if !m.sumOutLeaf(v, sets.set[v], weights, leafTables[v], domains, number) {
 			return false, nil
 		}
@@ -216,8 +216,9 @@ func (m *interactions) addTable(t Table) {
 	}
 }
 
-// addField adds ln to the field of a value, which is given by its index in lists by value. Either may be −Inf, for an impossible value: the
-// sum is −Inf then.
+// addField adds ln to the field of a value of a variable. value is the position of the pair (variable, value) in lists by value, which have
+// all values of the first variable, then all of the second, and so on. If ln or the field is −Inf, for an impossible value, the sum is
+// −Inf.
 func (m *interactions) addField(value int, ln float64) {
 	if sum := &m.field[value]; math.IsInf(ln, -1) || math.IsInf(sum.High, -1) {
 		*sum = floats.Sum{High: math.Inf(-1)}

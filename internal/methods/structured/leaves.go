@@ -81,9 +81,9 @@ func legVariables(net *btn.Network) []int {
 	return variable
 }
 
-// findLeaves finds the leaves of a network. A leaf is a variable whose tables are all over one set of three variables. The two other
-// variables of the set have to have further tables over other sets. So a set has a leaf if exactly one of its variables is in no table over
-// another set. It returns nil if there are no leaves. Linear time.
+// findLeaves finds the leaves of a network. A leaf is a variable whose tables are all over one set of three variables, itself and two
+// others. The two others have to have further tables over other sets. So a set has a leaf if exactly one of its variables is in no table
+// over another set. It returns nil if there are no leaves. Linear time.
 func findLeaves(net *btn.Network) *leafSets {
 	if !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return len(c.Legs) == 3 }) {
 		return nil

@@ -15,7 +15,7 @@ const (
 	reach = 8.8
 	// spacing is h for λ > 0: the quadrature's relative error is below 6e-17.
 	spacing = 0.72
-	// negligible is the relative size, −ln, of all nodes together that are left out.
+	// negligible is −ln of the size of all nodes together that are left out, relative to the largest component.
 	negligible = 37
 	// maxNodes bounds the nodes that are looked at.
 	maxNodes = 1 << 22
@@ -199,12 +199,16 @@ type search struct {
 	maxEvaluations float64          // nodes that may be looked at
 }
 
-// newSearch begins a search for the nodes that matter, which evaluates at most maxEvaluations components.
+// newSearch begins a search for the nodes that matter: a node of the quadrature matters unless its component, the term of the sum that
+// belongs to it, is below e^{−threshold} of the largest one. The search evaluates the components of at most maxEvaluations nodes.
 func (e *evaluator) newSearch(maxEvaluations float64) *search {
+	const hasShares = false // only totals are computed
+	// Each of N nodes that is left out is below e^{−negligible}/N of the largest component, so that all together are below e^{−negligible}.
+	threshold := negligible + math.Log(e.wholeBox().count(len(e.axes)))
 	return &search{
-		evaluator: e, elimination: newElimination[plain](e.program, e.fit, e.firstValue, false),
+		evaluator: e, elimination: newElimination[plain](e.program, e.fit, e.firstValue, hasShares),
 		lnKnown: map[node]float64{}, lnLargest: math.Inf(-1),
-		threshold: negligible + math.Log(e.wholeBox().count(len(e.axes))), maxEvaluations: maxEvaluations,
+		threshold: threshold, maxEvaluations: maxEvaluations,
 	}
 }
 

@@ -127,7 +127,8 @@ func (f *Fit) restOrder(ctx context.Context) (order []int, err error) {
 }
 
 // groupedOrSame returns an approximation that is aligned to groups of variables (alignToGroups), and the sum of its residuals over all
-// pairs but outliers, nats. It returns s and its residual if there is one group, or if the aligned approximation is not exact.
+// pairs but outliers, nats. It returns s and its residual instead if one group has all directions of s (alignToGroups returns nil), if the
+// aligned approximation has more than MaxStatistics directions, or if it is not exact: its residual is above exactError.
 func (m *interactions) groupedOrSame(
 	pairs [][2]int, s *lowRank, outliers map[[2]int]bool, residual float64,
 ) (*lowRank, float64, error) {
