@@ -159,14 +159,15 @@ func isDistribution(p []float64) bool {
 	return isNearOne(total)
 }
 
-// Draw draws a state into x and returns ln q of it, nats. Cost: Flops.
+// Draw draws a state into x, from one component that it draws by weight. It returns ln of the state's density q in the whole mixture, nats.
+// Cost: Flops.
 func (s *Sampler) Draw(r *rand.Rand, x []int) float64 {
 	c := &s.components[drawNumber(r, len(s.components), func(k int) float64 { return s.components[k].weight })]
 	if c.counts == nil { // the indices are independent
 		for i, row := range c.values {
 			x[i] = drawNumber(r, len(row), func(a int) float64 { return row[a] })
 		}
-	} else {
+	} else { // they depend on each other: the number of indices that are not at the centre has a distribution of its own
 		c.counts.draw(r, c.values, x)
 	}
 	return s.LnDensity(x)
@@ -187,18 +188,20 @@ func drawNumber(r *rand.Rand, n int, p func(k int) float64) (chosen int) {
 	return chosen
 }
 
-// LnDensity returns ln q of a state, nats, −Inf if q is 0.
+// LnDensity returns ln q of a state, nats, −Inf if q is 0. The density q of the mixture is the sum of the components' densities times their
+// weights.
 func (s *Sampler) LnDensity(x []int) float64 {
 	var buffer [MaxComponents]float64
 	ln := buffer[:len(s.components)]
 	for k := range s.components {
-		ln[k] = s.components[k].lnDensity(x)
+		ln[k] = s.components[k].lnDensity(x) // with ln of the component's weight
 	}
 	return floats.LnSum(ln)
 }
 
-// lnDensity returns ln of the component's weight times its density at state x: the product of the probabilities of the values of x. For a
-// component with counts, that is multiplied by a factor (lnS) for the number of indices that are not at the component's centre.
+// lnDensity returns ln of the component's weight times its density at state x. The density is the product of the probabilities of the
+// values of x. For a component with counts, that is multiplied by a factor (lnS) for the number of indices that are not at the component's
+// centre.
 func (c *component) lnDensity(x []int) float64 {
 	ln := c.lnWeight
 	for i, a := range x {
