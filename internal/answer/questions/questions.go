@@ -58,7 +58,8 @@ func Demand(q *query.Query) btn.Demand {
 
 // Demands returns the demands of queries on a model with these domains: first one demand of each query, then the further demands, query by
 // query. A demand is what is wanted under one evidence; a question that needs other evidence beside that of its query has further demands.
-// asked[i] contains query i and the number of its further demands by kind, from which Results finds them again.
+// Every kind of question is asked for them, and yields none if the query does not contain such a question. asked[i] contains query i and
+// the number of its further demands by kind, from which Results finds them again.
 func Demands(domains []int, queries []query.Query) (demands []btn.Demand, asked []btn.Asked) {
 	demands, asked = make([]btn.Demand, len(queries)), make([]btn.Asked, len(queries))
 	for i := range queries {
@@ -71,8 +72,8 @@ func Demands(domains []int, queries []query.Query) (demands []btn.Demand, asked 
 				continue
 			}
 			start := len(demands)
-			for d := range k.demands(domains, q) {
-				demands = append(demands, d)
+			for further := range k.demands(domains, q) {
+				demands = append(demands, further)
 			}
 			if n := len(demands) - start; n > 0 {
 				asked[i].Extra = append(asked[i].Extra, btn.Extra{Kind: k.name, Demands: n})
@@ -89,25 +90,26 @@ type Size struct {
 	Cases   float64 // cases times variables
 }
 
-// SizeOf returns how much queries ask of a model with these domains: demands (each query's own, and those under other evidence that its
-// questions need), numbers to compute, and values of cases. domains is nil if the model is not known yet. It holds only one demand
-// at a time in memory.
+// SizeOf returns how much queries ask of a model with these domains: demands, numbers to compute, and values of cases. A demand is what is
+// wanted under one evidence. Each query has one of its own, and further ones if a question in it needs other evidence. Every kind of
+// question is asked for its further demands, and yields none if the query does not contain such a question. domains is nil if the model is
+// not known yet. SizeOf holds only one demand at a time in memory.
 func SizeOf(domains []int, queries []query.Query) (size Size) {
 	for i := range queries {
 		q := &queries[i]
-		d := Demand(q)
+		own := Demand(q)
 		size.Demands++
-		size.Numbers += d.CountNumbers(domains)
-		if d.Cases != nil {
-			size.Cases += float64(len(d.Cases.Rows)) * float64(len(domains))
+		size.Numbers += own.CountNumbers(domains)
+		if own.Cases != nil {
+			size.Cases += float64(len(own.Cases.Rows)) * float64(len(domains))
 		}
 		for _, k := range kinds {
 			if k.demands == nil {
 				continue
 			}
-			for d := range k.demands(domains, q) {
+			for further := range k.demands(domains, q) {
 				size.Demands++
-				size.Numbers += d.CountNumbers(domains)
+				size.Numbers += further.CountNumbers(domains)
 			}
 		}
 	}
