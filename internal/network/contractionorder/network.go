@@ -1,7 +1,7 @@
 package contractionorder
 
 // The network as the search sees it:
-// indices renumbered so that a scope is a bit set whose size is a few population counts.
+// indices renumbered so that a scope is a bit set, and the size of its table follows from a few population counts.
 
 import (
 	"cmp"
@@ -12,7 +12,8 @@ import (
 
 // network is a hypergraph without sliced indices, indices of dimension 1 and indices that only one tensor has. A set of indices is a bit
 // set of 64-bit words: index number v is bit v%64 of word v/64. Indices are numbered by dimension, and each dimension begins a new word, so
-// that all indices of a word have the same dimension. Then log2 of the size of a set is Σ_w popCount(set[w])·log2Dim[w].
+// that all indices of a word have the same dimension. Then log2 of the product of the dimensions of a set's indices, the size of a table
+// over them, is Σ_w popCount(set[w])·log2Dim[w].
 type network struct {
 	words   int             // words of a bit set
 	log2Dim []log2Fixed     // by word: log2 of the dimension of its indices
@@ -61,8 +62,9 @@ func newNetwork(dims []int, edges [][]int, isExcluded func(v int) bool) *network
 }
 
 // numberIndices gives numbers to the included indices, which are sorted by dimension, and returns for each index its number, or −1. Sets of
-// indices are bit sets: number i is bit i%64 of word i/64. Each dimension begins a new word, so that log2 of the size of a set is a sum
-// over its words. indexOf becomes −1 for the unused numbers at the end of a word.
+// indices are bit sets: number i is bit i%64 of word i/64. Each dimension begins a new word, so that all indices of a word have the same
+// dimension. Then log2 of the product of the dimensions of a set's indices, the size of a table over them, takes one multiplication for
+// each word. indexOf becomes −1 for the unused numbers at the end of a word.
 func (n *network) numberIndices(dims, included []int) (number []int32) {
 	number = slices.Repeat([]int32{-1}, len(dims))
 	for i, v := range included {
