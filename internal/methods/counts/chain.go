@@ -354,14 +354,14 @@ func (c *chain) partialProduct(i int) (countspace.Poly, error) {
 
 // visitDerivatives calls visit once for every wanted kind. A kind stands for equal pieces of a network: they have one polynomial,
 // c.polys[kind], and the product Π of the chain's factors has it to a power, once for each piece. visit gets the derivative of the sum
-// Σ_c s_c [z^c] Π by one of these equal polynomials, with the others fixed.
+// Σ_c s_c [z^c] Π with respect to one of these equal polynomials, with the others fixed.
 //
-// It goes back from the last factor: h is the derivative of the sum by the product of the factors up to the present one. Partial products
-// that are no longer needed are dropped on the way.
+// It goes back from the last factor: h is the derivative of the sum with respect to the product of the factors from the first to the
+// present one. Partial products that are no longer needed are dropped on the way.
 func (c *chain) visitDerivatives(
 	s countspace.Poly, wanted func(kind int) bool, visit func(kind int, derivative countspace.Poly) error,
 ) error {
-	// The derivative by Π itself is s. Only the coefficients in the box of Π count, since Π is 0 outside.
+	// The derivative with respect to Π itself is s. Only the coefficients in the box of Π count, since Π is 0 outside.
 	h := countspace.Crop(s, c.partials[len(c.partials)-1].Shape)
 	for i := len(c.factors) - 1; i >= 0; i-- {
 		if err := c.ctx.Err(); err != nil {
@@ -384,8 +384,9 @@ func (c *chain) visitDerivatives(
 	return nil
 }
 
-// derivativeOfOperand returns the derivative of Z by a polynomial p, given h, the derivative of Z by the product p·x with the factor x. A
-// stepwise factor, base^power, is contracted in power steps with its base, because that is less work than contracting it as a whole.
+// derivativeOfOperand returns the derivative of the chain's sum with respect to a polynomial p. h is the derivative with respect to the
+// product p·x with the factor x. A stepwise factor, base^power, is contracted in power steps with its base, because that is less work than
+// contracting it as a whole.
 func (c *chain) derivativeOfOperand(h countspace.Poly, x *chainFactor) (countspace.Poly, error) {
 	if !x.isStepwise() {
 		q, err := x.wholeProduct(c.ops)
@@ -403,8 +404,10 @@ func (c *chain) derivativeOfOperand(h countspace.Poly, x *chainFactor) (countspa
 	return h, nil
 }
 
-// visitFactor calls visit for the wanted kinds of a factor, with the derivative of the chain's sum by the polynomial of the kind. h is the
-// derivative by the product of all factors up to this one, this one included. earlierProduct is that of the factors before this one.
+// visitFactor calls visit for the wanted kinds of factor x, with the derivative of the chain's sum with respect to the polynomial of the
+// kind. The sum is Σ_c s_c [z^c] Π for the product Π of all factors (visitDerivatives). h is its derivative with respect to the product of
+// the factors from the first one to x. earlierProduct is the product of the factors before x. Factor x is a power of one kind's polynomial,
+// or a ray: the product of all kinds whose exponents are multiples of one count vector.
 func (c *chain) visitFactor(
 	x *chainFactor, h, earlierProduct countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
 ) error {
@@ -422,8 +425,7 @@ func (c *chain) visitFactor(
 		return nil
 	}
 
-	// The factor is a ray, the product of all kinds whose exponents are multiples of one count vector. So it is a polynomial in one
-	// variable: the derivative by that polynomial goes down its product tree to the kinds.
+	// A ray is a polynomial in one variable. The derivative with respect to that polynomial goes down its product tree to the kinds.
 	onRay := x.restrictToRay(countspace.CorrelateOn(h, earlierProduct, x.rayCoefficients(), c.ops))
 	if err := x.line.multiplyUp(x.line.root); err != nil {
 		return err
@@ -435,8 +437,9 @@ func (c *chain) visitFactor(
 		})
 }
 
-// derivativeOfOne returns the derivative by one of the polynomials base of a kind's factor base^power, with the power−1 others fixed. h is
-// the derivative by the product of all factors up to this one, this one included. earlierProduct is that of the factors before this one.
+// derivativeOfOne returns the derivative of the chain's sum with respect to one of the polynomials base of a kind's factor x = base^power,
+// with the power−1 others fixed. h is the derivative with respect to the product of the factors from the first one to x. earlierProduct is
+// the product of the factors before x.
 func (c *chain) derivativeOfOne(x *chainFactor, h, earlierProduct countspace.Poly) (countspace.Poly, error) {
 	if x.isStepwise() {
 		otherFactors, err := c.multiply(earlierProduct, x, x.power-1)
@@ -446,7 +449,7 @@ func (c *chain) derivativeOfOne(x *chainFactor, h, earlierProduct countspace.Pol
 		return countspace.CorrelateOn(h, earlierProduct, c.wantedCoefficients(x.base), c.ops), nil
 	}
 
-	// First the derivative by base^power, then by one of its bases. x.product is base^power, which the way forth has computed.
+	// First the derivative with respect to base^power, then to one of its bases. x.product is base^power, which the way forth has computed.
 	byPower := countspace.CorrelateOn(h, earlierProduct, c.wantedCoefficients(x.product), c.ops)
 	lowerPower := countspace.Power(x.base, x.power-1, c.ops)
 	return countspace.CorrelateOn(byPower, lowerPower, c.wantedCoefficients(x.base), c.ops), nil

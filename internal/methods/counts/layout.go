@@ -172,7 +172,7 @@ func RankOne(t tensor.Tensor) (weight scaled.Number, vectors [][]float64, ok boo
 		if len(t.Weights) != 1 {
 			return weight, nil, false
 		}
-		// A nil vector is the identity, which with one term is over one value: all ones.
+		// A nil vector stands for the identity as the factor matrix. With one term the matrix is 1×1, so its only entry is 1.
 		return scaled.FromFloat(t.Weights[0]), t.Vectors, true
 	case *tensor.Dense:
 		return denseRankOne(t)
