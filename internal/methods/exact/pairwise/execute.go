@@ -265,15 +265,16 @@ func (r *run) execute(o *op, scale *scaled.Number) error {
 	return nil
 }
 
-// multiplyByScalar merges a table with a scalar: scale is multiplied by the scalar, and the result shares the entries of the table. If δ is
-// missing from the scalar s, the product with an entry t lacks δ·t. Since scale has s, this is δ/s · t in units of the result.
+// multiplyByScalar merges a table with a scalar: scale is multiplied by the scalar s, and the result shares the entries of the table. It
+// also has the table's own Depth, with what may be missing from its entries (Lost, at most 2^Off). If the scalar is Lost, too, an amount δ
+// may be missing from s, and δ·t from the product with an entry t. Since scale has s, this is δ/s · t in units of the result.
 func (r *run) multiplyByScalar(o *op, scale *scaled.Number) {
 	b := r.buffers
 	table, scalar := &b[o.a], &b[o.b]
 	*scale = scale.Mul(scaled.FromFloat(scalar.data[0]))
 	b[o.out] = buffer{data: table.data, log2Bound: table.log2Bound, Depth: table.Depth}
 	switch {
-	case scalar.Lost && scalar.data[0] == 0:
+	case scalar.Lost && scalar.data[0] == 0: // s may be 0 only because of what is missing
 		r.stats.Lost = true
 	case scalar.Lost: // |δ| ≤ 2^Off, |s| ≥ 2^(upperExponent − 1), and t is below 2^upperExponent of the table
 		b[o.out].AddLoss(scalar.Off - scalar.upperExponent() + 1 + table.upperExponent())
