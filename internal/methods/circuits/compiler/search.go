@@ -174,14 +174,16 @@ func (s *search) branch(ctx context.Context, c component, share float64) (sum am
 	return product.end(), true
 }
 
-// split finds the components into which component c falls under the present assignment. It multiplies the product by all that is known:
+// split looks whether component c falls into several components under the present assignment, and finds them. It multiplies the product by
+// all that is known:
 //
 //   - the weights of c's variables that have values;
-//   - for each table the ratio of its slices' factors: a table counts without the factor of its slice, which the assignment changes;
+//   - for each table the factor of its slice under the assignment, divided by the factor of its slice when c was found: the sum of a
+//     component does not include the factors of its tables' slices (addTable), and the assignment makes the slices smaller;
 //   - the sums of components that are in the cache or single variables.
 //
-// It appends the other components to s.waiting, and leaves them on the splitter's stack. It counts whether the look has found something:
-// several components, or one in the cache.
+// It appends the other components to s.waiting, and leaves them on the splitter's stack. It counts in s.splits whether the look has found
+// something: several components, or one in the cache.
 func (s *search) split(c component, product *product) {
 	for _, l := range s.splitter.begin(c) {
 		product.times(s.trace.weight(l))
