@@ -76,8 +76,7 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 	for round := 0; err == nil && round < mostRounds; round++ {
 		s := newSimplifier(r.Formula, p, work)
 		s.strengthened = &strengthened
-		isLast := round == mostRounds-1
-		mayFindMore := s.runRound(isLast)
+		mayFindMore := s.runRound()
 		work -= s.prop.Work // of this round, since each has a propagator of its own
 		if err = p.Err(); err != nil {
 			break
@@ -162,8 +161,8 @@ func (s *simplifier) isOver(workEnd int64, workBefore *int64) bool {
 }
 
 // runRound runs the parts of a round, and reports whether a further round may find more. The costly parts run only if the cheap ones have
-// found nothing, since what these find is to be replaced first.
-func (s *simplifier) runRound(isLast bool) bool {
+// found nothing. If they have, the round ends, so that the formula is rebuilt with what they have found before anything else is looked for.
+func (s *simplifier) runRound() bool {
 	if s.prop.IsContradictory {
 		return false
 	}
@@ -183,7 +182,7 @@ func (s *simplifier) runRound(isLast bool) bool {
 			return true
 		}
 	}
-	return s.eliminate() && !isLast
+	return s.eliminate()
 }
 
 // result is what a round of simplification has found about the variables of a formula, and the clauses that it has left.
