@@ -170,9 +170,9 @@ func holdSpin(m *ising.Model, i int, s float64) *ising.Model {
 	return model
 }
 
-// bestOfStarts returns the largest of Bethe's values at the beliefs of belief propagation from three starts: messages of 0, and messages
-// along the signs g or against them (AttractiveSigns). Each run ends after at most the given number of rounds. The error is that of the
-// context.
+// bestOfStarts returns the largest of Bethe's values at the beliefs of belief propagation from three starts: messages of 0, messages along
+// the signs g = ±1 of the spins, with which no pair's coupling is negative (AttractiveSigns), and messages against them. Each run ends
+// after at most the given number of rounds. The error is that of the context.
 func bestOfStarts(ctx context.Context, m *ising.Model, g []float64, rounds int) (float64, error) {
 	best := math.Inf(-1)
 	for _, start := range []float64{0, 1, -1} {
@@ -185,10 +185,11 @@ func bestOfStarts(ctx context.Context, m *ising.Model, g []float64, rounds int) 
 	return best, nil
 }
 
-// propagateBeliefs runs belief propagation for at most that many rounds and returns P(s_i = +1) of each spin. A message is a field: spin
-// i sends to j the message u with tanh u = tanh J_ij tanh(f_i − u'), where f_i is the field of i with all messages to it, and u' is the
-// message from j. Messages to spin i begin at start·g_i·|J_ij|. The couplings of spin i are m.J[k], to spin m.To[k], for m.First[i] ≤ k <
-// m.First[i+1]. The error is that of the context.
+// propagateBeliefs runs belief propagation for at most the given number of rounds and returns P(s_i = +1) of each spin. A message is a
+// field: spin i sends to j the message u with tanh u = tanh J_ij tanh(f_i − u'), where f_i is the field of i with all messages to it, and
+// u' is the message from j. g are signs g_i = ±1 with J_ij g_i g_j ≥ 0 for all pairs (AttractiveSigns). Messages to spin i begin at
+// start·g_i·|J_ij|: along these signs if start is 1, against them if it is −1. The couplings of spin i are m.J[k], to spin m.To[k], for
+// m.First[i] ≤ k < m.First[i+1]. The error is that of the context.
 func propagateBeliefs(ctx context.Context, m *ising.Model, g []float64, start float64, rounds int) ([]float64, error) {
 	messages := make(messages, len(m.To))
 	for i := range m.N {
@@ -201,14 +202,14 @@ func propagateBeliefs(ctx context.Context, m *ising.Model, g []float64, start fl
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if change := messages.update(m, reverse); change < 1e-10 { // converged, chosen: any beliefs give a bound
+		if change := messages.update(m, reverse); change < 1e-10 { // converged; chosen: at any beliefs BetheValue is a lower bound of ln Z
 			break
 		}
 	}
 	q := make([]float64, m.N)
 	for i := range q {
 		q[i] = 1 / (1 + math.Exp(-2*messages.fieldOf(m, i)))
-		q[i] = min(max(q[i], 1e-300), 1-0x1p-53) // within (0, 1)
+		q[i] = min(max(q[i], 1e-300), 1-0x1p-53) // within (0, 1), as BetheValue needs
 	}
 	return q, nil
 }
