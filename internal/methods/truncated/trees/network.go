@@ -316,8 +316,9 @@ func (n *network) root(w int32) int32 {
 }
 
 // assignLabels sets m to the shape of the merge of a and b, after gatherMembers and joinWires. A label is the number of an index in the
-// product; all wires of one index have the same, which n.label has at the root of their tree. The wires of the result are sorted by
-// resultRank, so that the product has no axes to permute.
+// product; all wires of one index have the same, which n.label has at the root of their tree. m.places has for each label the bits of the
+// tensors that have it: the first operand, the second, and the result. The wires of the result are sorted by these bits: labels of both
+// operands come first, then those of the first, of the second, of neither (resultRank). So the product has no axes to permute.
 func (m *mergeShape) assignLabels(n *network, a, b int32) {
 	m.clearLabels(n)
 
@@ -335,7 +336,7 @@ func (m *mergeShape) assignLabels(n *network, a, b int32) {
 		}
 	}
 
-	// The wires of the result lead from members to other nodes.
+	// The wires of the result lead from members, which are the nodes that gatherMembers has met, to other nodes.
 	for _, i := range n.members {
 		for _, w := range n.nodes[i].legs {
 			if !n.isMet(n.wires[w].other(i)) {
