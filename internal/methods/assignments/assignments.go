@@ -93,7 +93,7 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 	if err != nil {
 		return nil, err
 	}
-	if solution != nil && !solution.Found.Relaxed {
+	if isProved := solution != nil && !solution.Found.Relaxed; isProved { // Relaxed: there may be a better assignment
 		return proposeSearch(ctx, j, ask, solution, btn.ProvedWithoutZ)
 	}
 
@@ -289,7 +289,8 @@ func pilot(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*search.Know
 }
 
 // proposeSearch proposes a search for the most probable assignment, without Z. solution is what a short search has found before, nil if
-// nothing. If that is proved, no further search is made. why is the warning that says why Z is left open.
+// nothing. If that is proved, no further search is made; it is not proved if it is Relaxed, which says that there may be a better
+// assignment. why is a warning of the form "Z is left open …"; the warning about the marginals continues it.
 func proposeSearch(
 	ctx context.Context, j *proposal.Job, ask proposal.Ask, solution *search.Known, why string,
 ) (*btn.Assignment, error) {
@@ -311,7 +312,7 @@ func proposeSearch(
 	assignment := proposal.NewPricedAssignment(plan, cacheState)
 	assignment.Warnings = []string{why}
 	if ask.Marginals {
-		assignment.Warnings = append(assignment.Warnings, "so are the marginals")
+		assignment.Warnings = append(assignment.Warnings, "so are the marginals") // left open, as Z is
 	}
 	return assignment, nil
 }
