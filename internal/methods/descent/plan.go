@@ -275,7 +275,7 @@ func (p *Prepared) steps(ctx context.Context, path *Path) ([]buckets.Step, error
 	return checkedSteps(ctx, p.simplified, p.maximal, path)
 }
 
-// Flops returns the flops that count slices of a path take.
+// Flops returns the flops of the given number of slices of a path. All slices take the same.
 func (p *Prepared) Flops(ctx context.Context, path *Path, count int64) (float64, error) {
 	steps, err := p.steps(ctx, path)
 	if err != nil {
