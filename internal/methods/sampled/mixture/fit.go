@@ -25,15 +25,18 @@ const (
 // Options are those of a fit.
 type Options struct {
 	Components int
-	Counted    bool // components have counts, if there are at most MaxCountedIndices indices
+	Counted    bool // components have Component.Counts, if there are at most MaxCountedIndices indices
 	Seed       uint64
 }
 
-// Work returns an upper bound of the cost of a fit to that many states in flops.
+// Work returns an upper bound of the cost in flops of a fit to a given number of states. It is the cost of a round times maxRounds. The
+// search for a component's centre, centreRounds long, is made once before all rounds, so its cost is divided by maxRounds.
 func Work(o Options, states int, dims []int) float64 {
 	n := float64(len(dims))
 	perRound := indexFlops * n * float64(states)
 	if o.Counted {
+		// For every index of a state, a round of the search for a centre has a distance and a covariance: twice indexFlops. A step that
+		// balances marginals takes 8 flops for each pair of an index and a count.
 		perRound += 2*indexFlops*n*float64(states)/maxRounds*centreRounds + 8*balanceSteps*n*n
 	}
 	return perRound * maxRounds * float64(o.Components)
