@@ -32,8 +32,8 @@ type form struct {
 // slot is the slot of forms in a problem's memory.
 type slot struct{}
 
-// formOf returns the form of a problem's network, which is made once. It returns nil if the factors are no functions of parities, or if too
-// many parities depend on each other.
+// formOf returns the form of a problem's network, which is made once. It returns nil if a table is no function of a parity, if a number is
+// below 0, or if more than maxDependent factors have parities that are sums modulo 2 of those of earlier factors.
 func formOf(ctx context.Context, p *problem.Problem) (*form, error) {
 	return problem.Form(ctx, p, slot{}, nil, func() (*form, error) {
 		model, err := readModel(ctx, p.Net)
@@ -107,7 +107,10 @@ func (p *Parities) Contract(ctx context.Context, problem *problem.Problem, want 
 	return value, nil
 }
 
-// formWithin returns the form of a problem's network, or an error over budget if it has none, or if a sum takes more bytes than memory.
+// formWithin returns the form of a problem's network. It returns an error over budget if the network has no form: a table is no function of
+// a parity, a number is below 0, or more than maxDependent factors have parities that are sums modulo 2 of those of earlier factors. It
+// also returns one if the weighted sum takes more bytes than memory: it is over the states, the combinations of these dependent parities,
+// and holds two numbers for each.
 func formWithin(ctx context.Context, problem *problem.Problem, memory int64) (*form, error) {
 	f, err := formOf(ctx, problem)
 	if err != nil {
@@ -116,7 +119,7 @@ func formWithin(ctx context.Context, problem *problem.Problem, memory int64) (*f
 	if f == nil {
 		return nil, fault.New(fault.OverBudget, "parity: factors depend on more than parities, or too many parities on each other")
 	}
-	if bytes := 16 * float64(f.states()); bytes > float64(memory) { // two lists of float64
+	if bytes := 16 * float64(f.states()); bytes > float64(memory) { // two lists of float64 by state (sumFloats)
 		return nil, fault.New(fault.OverBudget, "parity: %d values take %.3g bytes, the budget is %d bytes", f.states(), bytes, memory)
 	}
 	return f, nil
