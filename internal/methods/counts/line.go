@@ -188,8 +188,9 @@ func (l *line) multiply(a, b []window, wanted []span) []window {
 	return out
 }
 
-// correlate returns h'[k] = Σ_j p[j] h[k+j] for the exponents k in the wanted spans, as a window for each. If h is the derivative by a
-// product p·q, h' is the derivative by q. h and p are polynomials as windows, each of which has the coefficients at a range of exponents.
+// correlate returns h'[k] = Σ_j p[j] h[k+j] for the exponents k in the wanted spans, as a window for each. If h is the derivative of a
+// number with respect to a product p·q, h' is its derivative with respect to q. h and p are polynomials as windows, each of which has the
+// coefficients at a range of exponents.
 func (l *line) correlate(h, p []window, wanted []span) []window {
 	// All coefficients, of two polynomials that are whole.
 	if len(h) == 1 && len(p) == 1 && len(wanted) == 1 && h[0].first == 0 && p[0].first == 0 {
@@ -243,9 +244,9 @@ func (l *line) dot(a, b []window) scaled.Number {
 	return sum
 }
 
-// propagateDown carries the derivatives of a number, as Z, down a product tree. h is the derivative by the coefficients of node n, as
-// windows, each at a range of exponents. It calls visit for every wanted leaf, base^power, with the derivative by the coefficients of one
-// of these equal bases.
+// propagateDown carries the derivatives of a number, as Z, down a product tree. h is the derivative with respect to the coefficients of
+// node n, as windows, each at a range of exponents. It calls visit for every wanted leaf, base^power, with the derivative with respect to
+// the coefficients of one of these equal bases.
 func (l *line) propagateDown(
 	n *node, h []window, wanted func(leaf int) bool, visit func(leaf int, derivative countspace.Poly) error,
 ) error {
@@ -273,9 +274,9 @@ func (l *line) propagateDown(
 	return l.propagateDown(n.right, rightDerivative, wanted, visit)
 }
 
-// derivativeOfOne returns the derivative by the coefficients of one of the bases in a leaf's base^power, given h, the derivative by the
-// coefficients of base^power. The other bases are fixed: by coefficient i of one base it is Σ_j lowerPower[j] · h[i+j], where lowerPower is
-// base^(power−1).
+// derivativeOfOne returns the derivative of a number with respect to the coefficients of one of the bases in a leaf's base^power. h is its
+// derivative with respect to the coefficients of base^power. The other bases are fixed: with respect to coefficient i of one base it is Σ_j
+// lowerPower[j] · h[i+j], where lowerPower is base^(power−1).
 func (l *line) derivativeOfOne(n *node, h []window) countspace.Poly {
 	if n.power > 1 {
 		h = l.correlate(h, []window{{p: n.lowerPower}}, []span{{0, n.base.Size()}})

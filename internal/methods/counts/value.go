@@ -82,8 +82,8 @@ type evaluation struct {
 }
 
 // sumProduct returns Σ_c S_c [z^c] Π_k polys[k]^powers[k], where [z^c] is the coefficient of z^c. For every wanted k it calls visit with
-// the derivative of the sum by one of the powers[k] factors polys[k]. If wanted is nil, there are none. With one count variable the product
-// is a tree, with several a chain.
+// the derivative of the sum with respect to one of the powers[k] factors polys[k]. If wanted is nil, there are none. With one count
+// variable the product is a tree, with several a chain.
 func (e *evaluation) sumProduct(
 	polys []countspace.Poly, powers []int, wanted func(k int) bool, visit func(k int, derivative countspace.Poly) error,
 ) (scaled.Number, error) {
@@ -104,10 +104,10 @@ func (e *evaluation) sumProduct(
 	return z, c.visitDerivatives(s, wanted, visit)
 }
 
-// sumInWindows returns Σ_c s_c [z^c] Π, for the product Π of the line, and calls visit for every wanted leaf with the derivative by one of
-// its factors. A leaf is a polynomial to a power, a product of equal factors. It takes all coefficients if that is little work or if terms
-// have both signs. Otherwise it takes windows, ranges of the coefficients that matter, and wider ones if the dropped terms may change a
-// digit of the derivatives. If wanted is nil, it calls visit for none.
+// sumInWindows returns Σ_c s_c [z^c] Π, for the product Π of the line. It calls visit for every wanted leaf with the derivative with
+// respect to one of its factors. A leaf is a polynomial to a power, a product of equal factors. It takes all coefficients if that is little
+// work or if terms have both signs. Otherwise it takes windows, ranges of the coefficients that matter, and wider ones if the dropped terms
+// may change a digit of the derivatives. If wanted is nil, it calls visit for none.
 func (l *line) sumInWindows(
 	s countspace.Poly, isSigned bool, wanted func(leaf int) bool, visit func(leaf int, derivative countspace.Poly) error,
 ) (scaled.Number, error) {
@@ -143,8 +143,8 @@ func (l *line) sumInWindows(
 	return scaled.Number{}, fault.New(fault.Internal, "counts: no window was the last one")
 }
 
-// derivativesWithin returns, by leaf, the derivatives by one of the factors of each wanted leaf, within the windows of sumWithin. areRight
-// reports whether the dropped terms, together below 2^dropped, change no digit of them.
+// derivativesWithin returns, by leaf, the derivatives with respect to one of the factors of each wanted leaf, within the windows of
+// sumWithin. areRight reports whether the dropped terms, together below 2^dropped, change no digit of them.
 func (w *windowedLine) derivativesWithin(
 	dropped int64, wanted func(leaf int) bool,
 ) (derivatives map[int]countspace.Poly, areRight bool, err error) {
