@@ -23,8 +23,8 @@ func MaximisedIndices(p *Prepared) (free []int) {
 	return free
 }
 
-// SumsFirstOrder returns the min-fill elimination order of p.Terms in which all sums come before all maxima. It takes at most that many
-// moves.
+// SumsFirstOrder returns the min-fill elimination order of p.Terms in which all sums come before all maxima. It takes at most the given
+// number of moves.
 func SumsFirstOrder(ctx context.Context, p *Prepared, moves int64) ([]int, error) {
 	order, _, err := contractionorder.MinFillLast(ctx, p.Hypergraph(), p.maximal, math.MaxInt64, moves)
 	return order, err
