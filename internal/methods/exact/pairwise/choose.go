@@ -240,8 +240,9 @@ func (x *spec) hasSmallS() bool {
 	return x.kind == panel && count(x.rows)*count(x.sum) <= smallPanel
 }
 
-// strideInS returns the distance of the values of the sum in S, operand 0 of a panel, if S can be read where it is staged: its rows
-// follow each other, and the values of the sum are at equal distances. It returns 0 if S has to be packed.
+// strideInS returns the distance of the values k of the sum in S, operand 0 of a panel merge, out[rows, run] += S[rows, k] · V[k, run]. It
+// returns 0 if S has to be packed. S can be read where it is staged if its rows follow each other, and the values of the sum are at equal
+// distances.
 func (x *spec) strideInS() int {
 	rows := count(x.rows)
 	isStaged := x.staged[0].size > 0
@@ -262,9 +263,9 @@ func (x *spec) strideInS() int {
 	return distance
 }
 
-// packsV reports whether V, operand 1 of a panel, is written out in the sequence in which the kernel reads it. It is if V is not
-// contiguous, or if enough rows use it and its rows are so far apart that they would share few sets of the cache. A small V that is
-// staged and contiguous stays in the first cache and is not written out.
+// packsV reports whether V, operand 1 of a panel merge, out[rows, run] += S[rows, k] · V[k, run], is written out in the sequence in which
+// the kernel reads it. It is if V is not contiguous, or if enough rows of the result use it and its own rows are so far apart that they
+// would share few sets of the cache. A small V that is staged and contiguous stays in the first cache and is not written out.
 func (x *spec) packsV() bool {
 	if !x.isContiguous(1) {
 		return true
