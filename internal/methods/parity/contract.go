@@ -80,7 +80,8 @@ func (p *Parities) Contract(ctx context.Context, problem *problem.Problem, want 
 		return btn.Value{}, err
 	}
 
-	// Z = scale · 2^(variables − independent factors) · the weighted sum: so many assignments have given parities of the independent factors.
+	// Z = scale · 2^(variables − independent factors) · the weighted sum. The power is the number of assignments for which the independent
+	// factors have given parities.
 	value := btn.Value{Flops: f.flops(want.Marginals)}
 	total, err := f.weightedSum(ctx, nil) // without negated factors
 	if err != nil {
