@@ -271,7 +271,8 @@ func balance(p, target, current float64) float64 {
 }
 
 // smoothCounts returns the distribution of the counts with the given weights, mixed with the distribution that independent indices have.
-// The latter has independentShare of the mixture, and pseudoWeight as if that many further states had it. total is the sum of weights.
+// The latter has independentShare of the mixture, and pseudoWeight in addition, as if it were the weight of further states. total is the
+// sum of weights.
 func smoothCounts(weights, independent []float64, total, pseudoWeight float64) []float64 {
 	mixed := make([]float64, len(weights))
 	sum := total + pseudoWeight
