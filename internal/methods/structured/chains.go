@@ -294,8 +294,9 @@ type walker struct {
 // newWalker returns a walker with room for a state and what depends on it: its statistics and residualField.
 func (c *chains) newWalker() *walker {
 	n := len(c.interactions.domains)
+	const hasShares = false // a walker computes totals and draws, without a way back
 	return &walker{
-		chains: c, elimination: newElimination[plain](c.program, c.fit, c.firstValue, false), lastNode: -1,
+		chains: c, elimination: newElimination[plain](c.program, c.fit, c.firstValue, hasShares), lastNode: -1,
 		state: make([]int, n), statistics: make([]float64, len(c.axes)), residualField: make([]float64, c.interactions.order),
 		lnWeights: make([]float64, maxDomain),
 	}
