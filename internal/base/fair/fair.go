@@ -163,8 +163,9 @@ func (w *work) giveWay() {
 	}
 }
 
-// wait returns when paused is closed, which begins the work's next turn. It begins that turn itself when the work's context ends, and after
-// the longest wait.
+// wait returns when paused is closed: resume closes it when it begins the work's next turn. Meanwhile it looks every awayAfter whether a
+// processor has become free, for this work or another one that waits. It begins the work's turn itself when the work's context has ended or
+// the longest wait is over.
 func (w *work) wait(paused <-chan struct{}) {
 	p := w.processors
 	ticker := time.NewTicker(awayAfter)
@@ -176,13 +177,13 @@ func (w *work) wait(paused <-chan struct{}) {
 			return
 		case <-w.done:
 			isCancelled = true
-		case <-ticker.C: // works with a processor may have begun to wait for something
+		case <-ticker.C: // a work that has not looked at its context for awayAfter has no processor any more, which nobody is told
 		}
 		p.mu.Lock()
 		now := p.now()
 		p.resumeWaiting(now)
 		if (isCancelled || now.Sub(waitBegan) > longest) && w.paused != nil && !w.isOver {
-			p.resume(w, now)
+			p.resume(w, now) // it closes paused: the next round returns, unless the context has ended and this is the last one
 		}
 		p.mu.Unlock()
 	}

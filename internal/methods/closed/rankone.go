@@ -29,11 +29,13 @@ type form struct {
 	cp            *tensor.CP      // of a part in CP form, which has no R
 }
 
-// formOf returns a contraction of a part, with the part's frame, vectors and S.
+// formOf returns a contraction of a part, which is a *RankOne, a *CP or a *SymmetryRankOne. These parts have a frame, the maps and levels
+// that all parts of a plan share; Fits has checked that it is not nil. S is the symmetric factor of B = S ∘ R as a polynomial: it depends
+// on a value of a leg only by the value's level. The other two parts have no S, count nothing and need a single level.
 func formOf(j contraction.Contraction, part btn.Part) form {
 	f := form{Contraction: j, fullNetwork: j.Net, levels: oneLevel}
 
-	var frame *btn.Frame // levels, and learned maps of the legs
+	var frame *btn.Frame
 	switch part := part.(type) {
 	case *RankOne:
 		frame = part.Frame

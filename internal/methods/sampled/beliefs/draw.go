@@ -137,8 +137,13 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 }
 
 // writeOpen writes to p, by value of c's index, the product of the index's open tables, divided by the largest. A table is open if some of
-// its other indices are not drawn yet; they are summed out. The product has three parts: fixedProduct of the tables that depend on no value
-// drawn, the tables c.open that depend on values of x, and, if messages follow the values drawn, the messages that stand for open tables.
+// its other indices are not drawn yet; they are summed out. What is left is a factor for each value of c's index, the message of the table
+// to it.
+//
+// If the messages do not change while values are drawn (tolerance 0), fixedProduct is the product of the open tables that depend on no
+// value drawn, and c.open are all others, which depend on values of x. If they do change, all open tables stand in the product with their
+// messages in d.messages, which followValue keeps up to date: c.following[k] is where the k-th of them begins. The other two are then
+// empty.
 func (d *Drawer) writeOpen(p []float64, c *conditional, x []int) {
 	copy(p, c.fixedProduct)
 	for k := range c.open {
