@@ -329,7 +329,7 @@ func (t *table) isZero(k int) bool {
 	return t.data[k].IsZero()
 }
 
-// areAlive reports whether all of the values, one for each index of scope, are alive.
+// areAlive reports whether all of the values, one for each index of scope, are alive: prune has not found that they are to be removed.
 func areAlive(scope, values []int, isAlive [][]bool) bool {
 	for a, v := range values {
 		if !isAlive[scope[a]][v] {

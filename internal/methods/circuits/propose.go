@@ -130,8 +130,8 @@ func proposeBeforeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask, s
 		return assignment, err
 	}
 
-	// Without evidence a search for Z takes the same steps as the search for a circuit, which has failed. It is of use only if that search was
-	// given up because the circuit was too large: a search for Z makes none.
+	// Without evidence a search for Z goes the way of the search for a circuit, which has failed. It is of use only if that search was given
+	// up because the circuit was too large: a search for Z makes none.
 	mayDiffer := !j.Evidence.IsEmpty() || errors.Is(planErr, logic.ErrCircuit)
 	if steps == 0 || !isOnlyZ(ctx, j) || !mayDiffer {
 		return nil, nil
@@ -148,10 +148,10 @@ func proposeBeforeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask, s
 // Chosen.
 const searchShare = 1.0 / 2
 
-// searchInProportion proposes a circuit by a search whose work is in proportion to the price of the tree. tree is nil if the tree was over
-// budget; then it also tries a circuit of the network under the evidence. isTreeExpensive is set if the tree is very expensive or over
-// budget. stepsBefore is the work of an earlier search for this query, which found no circuit. It returns nil if there is no circuit, or if
-// the search could take no more work than the earlier one.
+// searchInProportion proposes a circuit by a search whose steps are in proportion to the price of the tree. tree is nil if the tree was
+// over budget; then it also tries a circuit of the network under the evidence. isTreeExpensive is set if the tree is very expensive or over
+// budget. stepsBefore are the steps that an earlier search for this query could take, which found no circuit; 0: there was none. It returns
+// nil if there is no circuit, or if the search could take no more steps than the earlier one.
 func searchInProportion(
 	ctx context.Context, j *proposal.Job, tree *btn.Assignment, stepsBefore int64, isTreeExpensive bool,
 ) (*btn.Assignment, error) {

@@ -29,9 +29,10 @@ type form struct {
 	cp            *tensor.CP      // of a part in CP form, which has no R
 }
 
-// formOf returns a contraction of a part, which is a *RankOne, a *CP or a *SymmetryRankOne. These parts have a frame, the maps and levels
-// that all parts of a plan share; Fits has checked that it is not nil. S is the symmetric factor of B = S ∘ R as a polynomial: it depends
-// on a value of a leg only by the value's level. The other two parts have no S, count nothing and need a single level.
+// formOf returns a contraction of a part, which is a *RankOne, a *CP or a *SymmetryRankOne. Each has a frame, the maps and levels that the
+// components of a closed form or a learned decomposition share; Fits has checked that it is not nil. S is the symmetric factor of a part S
+// ∘ R, as a polynomial: of the value of a leg, S only reads the level. The other two kinds of parts have no S and count nothing, so that
+// one level is enough.
 func formOf(j contraction.Contraction, part btn.Part) form {
 	f := form{Contraction: j, fullNetwork: j.Net, levels: oneLevel}
 

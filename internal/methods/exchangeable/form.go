@@ -251,7 +251,7 @@ func (f *form) listSize(class int, splits bool) (vectors, bytes float64) {
 }
 
 // isMerged reports whether a class has a merged list of count vectors, which adds up the ways to divide the class's counts among its
-// groups. It has one if the counts of groups need not be kept apart and the merged list is smaller.
+// groups. It has one if the counts of every group are not needed (splits) and the merged list is smaller.
 func (f *form) isMerged(class int, splits bool) bool {
 	groups := f.fields.groups[class]
 	return !splits && len(groups) > 1 && boxSize(groups, f.values(class)) < splitSize(groups)

@@ -189,7 +189,7 @@ func (s *marginalSearch) planWeighing(isMaximised []bool, flops float64, threads
 	}
 	order = slices.DeleteFunc(order, func(i int) bool { return isMaximised[i] })
 	conditioned := descent.ConditionedTerms(s.tables, s.values).Hypergraph()
-	runs := float64(1 + len(lowerBoundParameters)) // of the mini-buckets in weigh
+	runs := float64(1 + len(lowerBoundParameters)) // of the mini-buckets for one assignment: an upper bound and lower ones (weigh)
 	s.leaf, _, err = largestMiniBuckets(conditioned, order, leafShare*flops, runs, float64(s.memory/2))
 	return err
 }

@@ -67,7 +67,7 @@ type holdingKey struct {
 type holding struct {
 	turn      *semaphore.Weighted // of 1, held while the server is asked
 	bytes     int64
-	requests  int
+	requests  int           // number of messages; in StreamModel these are requests
 	isExact   bool          // bytes and requests are the owner's, perhaps with answered requests; else those of all owners together
 	lookedAt  time.Time     // when the server was asked last
 	grewSince bool          // messages were counted since then
