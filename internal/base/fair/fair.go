@@ -153,7 +153,7 @@ func (w *work) giveWay() {
 		p.pause(w, now)
 		p.resumeWaiting(now)
 	}
-	paused, hasShortWork := w.paused, limit < p.count // another goroutine of the work may have paused it
+	paused, hasShortWork := w.paused, limit < p.count // paused: here, or before by another goroutine of the work
 	p.mu.Unlock()
 
 	if paused != nil {
@@ -177,7 +177,7 @@ func (w *work) wait(paused <-chan struct{}) {
 			return
 		case <-w.done:
 			isCancelled = true
-		case <-ticker.C: // a work that has not looked at its context for awayAfter has no processor any more, which nobody is told
+		case <-ticker.C: // works that have not looked at their context for awayAfter have no processor (isAway); nothing else tells of it
 		}
 		p.mu.Lock()
 		now := p.now()
@@ -244,8 +244,8 @@ func (p *Processors) removeWaiting(w *work, now time.Time) {
 	p.updateContention(now)
 }
 
-// resumeWaiting begins turns of works that wait while processors are free for long work. The tenant that has used least comes first; of its
-// works, the one that waits longest.
+// resumeWaiting begins turns of works that wait, as long as fewer long works have a processor than may have one (countLong). The tenant
+// that has used least comes first; of its works, the one that waits longest.
 func (p *Processors) resumeWaiting(now time.Time) {
 	for len(p.waiting) > 0 {
 		if running, limit := p.countLong(now); running >= limit {

@@ -154,8 +154,9 @@ func planBothPasses(ctx context.Context, h contractionorder.Hypergraph, order []
 	return t.planBothPasses(), nil
 }
 
-// backwardFlops returns the multiplications and additions of the backward pass over a step of K inputs, of which the derivatives by m are
-// needed. For each term there are K−1 products of the first inputs, K−2 of the last ones, m−1 that join both, and m additions: 2K+2m−4.
+// backwardFlops returns the multiplications and additions of the backward pass over a step of K inputs. Derivatives are computed by m of
+// the inputs, those that are needed (isNeeded). For each term of the step's sum there are K−1 products of the first inputs, K−2 of the last
+// ones, m−1 that join both, and m additions: 2K+2m−4.
 func (t *tape) backwardFlops(s *contractionorder.Step) float64 {
 	needed := 0
 	for _, k := range s.In {

@@ -17,8 +17,9 @@ import (
 )
 
 // CanFind reports whether Draw (AskSamples) or MostProbable (AskMPE) can answer ask for the network. No number may be below 0, and every
-// link has to be that of a variable. With several count variables the pieces must have no tables, and a sweep has to fit the memory. With
-// one, MostProbable also needs pieces with at most one leg that counts and no index but the variables'.
+// link has to be that of a variable. With several count variables (several symmetric cores, or several levels that count) the pieces must
+// have no tables, and a sweep over the network's variables has to fit the memory. With one, MostProbable also needs pieces with at most one
+// leg that counts and no index but the variables'.
 func (f *Form) CanFind(ask btn.Ask) bool {
 	isKnown := ask == btn.AskSamples || ask == btn.AskMPE
 	if f.isSigned || !isKnown {

@@ -88,9 +88,10 @@ func FindNearPath(
 	return path, spread, flopsPerChain, setup, nil
 }
 
-// nearFit returns a fit that is near the network. Its interactions are a sum of terms λ w wᵀ with λ > 0 (nearestPositive), as many as rank,
-// each of which is one statistic of the fit. The rest of the network is a list of tables. The fit is nil if these tables have no
-// elimination in small tables. hasRank is false if there are fewer such terms, or if the fit's quadrature has more than maxNearNodes nodes.
+// nearFit returns a fit that is near the network. Its interactions are a sum of terms λ w wᵀ with λ > 0 (nearestPositive), as many as
+// rank, each of which is one statistic of the fit. The rest of the network is a list of tables. The fit is nil if these tables have no
+// elimination in small tables. hasRank is false if there are fewer such terms, or if the fit's quadrature has more than maxNearNodes
+// nodes.
 func (m *interactions) nearFit(ctx context.Context, rank int) (fit *Fit, hasRank bool, err error) {
 	positive, err := m.nearestPositive(ctx, rank)
 	if err != nil || len(positive.lambda) < rank {
@@ -152,10 +153,10 @@ func (c *chains) chooseRungs(ctx context.Context, seed uint64, work float64, tab
 	return variance, true, nil
 }
 
-// nearestPositive returns at most k terms λ w wᵀ with λ > 0, whose sum approximates the matrix of interactions. Each has a number λ and a
-// vector w, its direction. It fits the matrix by 2k terms of any sign, by least squares over the blocks of pairs of different variables
-// without zeros in their tables, and takes those with the largest λ. The result has no terms if the matrix is 0, or if its order is below
-// 4k, twice the rank of the fit.
+// nearestPositive returns at most k terms λ w wᵀ with λ > 0, whose sum approximates the matrix of interactions. Each has a number λ and
+// a vector w, its direction. It fits the matrix by 2k terms of any sign, by least squares over the blocks of pairs of different
+// variables without zeros in their tables, and takes those with the largest λ. The result has no terms if the matrix is 0, or if its
+// order is below 4k, twice the rank of the fit.
 func (m *interactions) nearestPositive(ctx context.Context, k int) (*lowRank, error) {
 	const hasOutliers = false // c.outlierNeighbours then has the pairs whose tables have zeros, and no others
 	c, largest := m.newCompletion(m.allPairs(), 2*k, hasOutliers)

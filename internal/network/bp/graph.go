@@ -95,9 +95,9 @@ func (g *graph) tablesByIndex() (start, tables []int32) {
 }
 
 // breadthFirst sets g.order to the indices, breadth first in each connected part. firstIndex has, by table, the index of its scope that
-// comes first in that order, or −1 for a table without indices. In a tree that index is the one nearest to the root. So one sweep backwards
-// over the order, with the message of each table to its first index, and one forwards, with its messages to all other indices, send every
-// message once, after those it depends on.
+// comes first in that order, or −1 for a table without indices. In a tree that index is the one nearest to the root. So one sweep
+// backwards over the order, with the message of each table to its first index, and one forwards, with its messages to all other indices,
+// send every message once, after those it depends on.
 func (g *graph) breadthFirst() (firstIndex []int32) {
 	start, tables := g.tablesByIndex() // of index i: tables[start[i]:start[i+1]]
 	g.order = make([]int32, 0, len(g.expression.Dims))
