@@ -93,8 +93,8 @@ func (p Poly) Mul(q Poly, ops *Ops) Poly {
 }
 
 // Product returns Π ps in vars variables, 1 for an empty list, by a balanced tree of products in
-// list order. Of n legs and two levels it takes about n²/2 multiply-adds: a pair of coefficients
-// meets once, at the lowest product above both.
+// list order. For n polynomials of two coefficients (legs of two levels) it takes about n²/2
+// multiply-adds: a pair of coefficients meets once, at the lowest product above both.
 func Product(vars int, ps []Poly, ops *Ops) Poly {
 	if len(ps) == 0 {
 		return Constant(vars, scaled.One)
@@ -106,8 +106,9 @@ func Product(vars int, ps []Poly, ops *Ops) Poly {
 	return p
 }
 
-// product returns Π ps in vars variables, along a balanced tree, for a list that is not empty. If all of them are constants, the product is
-// the number constant, and p is not set: of many legs few have levels.
+// product returns Π ps in vars variables, along a balanced tree, for a list that is not empty. If all of them are constants, so is the
+// product: it is returned as the number constant, and p may be empty. Of many polynomials of legs most are often constants, because all
+// values of the leg have level 0. Such numbers are multiplied without making a Poly, with its slices, for every product of the tree.
 func product(vars int, ps []Poly, ops *Ops) (p Poly, constant scaled.Number, isConstant bool) {
 	if len(ps) == 1 {
 		mustHaveVars(vars, len(ps[0].Shape))

@@ -19,20 +19,26 @@ const (
 	lowRankEntries = 1 << 16
 )
 
-// LowRank returns t as a CP tensor of at most maxRank terms that is exact up to rounding, or false
-// if none was found. It finds: rank one; a constant plus one point or slab (clauses); noisy-or
-// as two terms, parity, equality, and in general the decomposition of a table that has one with
-// linearly independent terms on two groups of legs and pairwise different ones on the rest
-// (simultaneous diagonalisation); tables over two legs by elimination, equality, selectors (a leg that
-// says which of two other legs a fourth copies) and other mixtures by their slices; symmetric tensors of
-// two levels over any number of legs by the
-// recurrence of their values (Prony). A CP tensor of few terms is returned without its zero terms.
+// LowRank returns t as a CP tensor of at most maxRank terms that is exact up to rounding, or false if
+// none was found. It finds
+//   - tables of rank one;
+//   - a constant plus one point or slab (clauses), as two terms;
+//   - tables over two legs, by elimination;
+//   - tables whose terms are linearly independent on two groups of legs and pairwise different on
+//     the rest (noisy-or as two terms, parity, equality), by simultaneous diagonalisation;
+//   - mixtures, such as selectors (a leg that says which of two other legs a fourth copies), by
+//     decomposing the slices, the tables with one leg fixed at each of its values;
+//   - symmetric tensors of two levels over any number of legs, by the recurrence of their values
+//     (Prony).
+//
+// A CP tensor of few terms is returned without its zero terms.
 //
 // Every result has been compared with t: each entry agrees within 1e-13 of the largest and 1e-9 of
-// itself, zeros exactly (symmetric: each value over its count class). So false does not mean that
-// there is none, but true is never wrong. relativeError bounds the error of every entry, relative to the sum
-// of the absolute values of its terms, in units of 2^-53. The zero tensor has one term of weight 0.
-// Cost about O(legs·maxRank·entries), and O(maxRank·entries) to reject a table of full rank.
+// itself, zeros exactly. Entries of a symmetric tensor with the same counts are equal, so one of them
+// is compared. So false does not mean that there is none, but true is never wrong. relativeError
+// bounds the error of every entry, relative to the sum of the absolute values of its terms, in units
+// of 2^-53. The zero tensor has one term of weight 0. Cost about O(legs·maxRank·entries), and
+// O(maxRank·entries) to reject a table of full rank.
 func LowRank(t Tensor, maxRank int) (c *CP, relativeError float64, ok bool) {
 	if t == nil || maxRank < 1 {
 		return nil, 0, false
@@ -163,8 +169,8 @@ func scaledToOne(t *Dense) (scaled *Dense, exp int) {
 }
 
 // lowRankDense returns a table as a CP tensor of at most maxRank terms that equals it. ok is false if none was found. It tries the closed
-// forms first, rankOne and backgroundPlusOne, which keep zeros and ones as they are. mixture calls it again for parts of the table with
-// one leg fixed; depth is how often it may do so one within the other.
+// forms first, which keep zeros and ones as they are: rankOne, and backgroundPlusOne for a constant plus one point or slab. mixture calls
+// it again for slices, which are parts of the table with one leg fixed. depth is how often mixture may do so one within the other.
 func lowRankDense(t *Dense, maxRank, depth int) (c *CP, ok bool) {
 	if maxRank < 1 {
 		return nil, false

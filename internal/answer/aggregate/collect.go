@@ -99,9 +99,10 @@ func compareUnits(a, b btn.UnitValue) int {
 
 // content returns the encoding of a value, which is the same for identical values, to compare them.
 func content(v btn.Value) []byte {
-	encoded, err := codec.Marshal("value", &v, true)
+	const isCanonical = true // empty lists of optional fields are left out, as if they were nil
+	encoded, err := codec.Marshal("value", &v, isCanonical)
 	if err != nil {
-		panic(err) // no field of a value is a map
+		panic(err) // only maps can fail, by their keys or their number, and no field of a value is a map
 	}
 	return encoded
 }

@@ -173,7 +173,8 @@ type contractor struct {
 	problem     *problem.Problem // of the last unit
 }
 
-// plannedUnit is a unit with the part, the assignment and the demand that its numbers stand for.
+// plannedUnit is a unit with the part, the assignment and the demand that its numbers stand for. Query and Part are fields of the unit;
+// Plan, Summed and Messages are fields of the assignment.
 type plannedUnit struct {
 	btn.Unit
 	*btn.Assignment
@@ -183,21 +184,22 @@ type plannedUnit struct {
 	netDemand btn.Demand   // the demand on net
 }
 
-// resolve looks up what the two numbers of a unit stand for: the demand u.Query with its assignment, and the part u.Part of its plan. The
-// contractor may have only some of the job's demands: its first one is demand options.First of the job. It returns an error if there is no
-// such demand or part.
+// resolve looks up what the two numbers of a unit stand for: the demand u.Query with its assignment, and the part u.Part of the plan of
+// that assignment. u.Query is the number of the demand in the whole job. c.assignments has the assignments of all demands of the job, while
+// c.demands may have only some of the demands: its first one is demand options.First of the job. It returns an error if there is no such
+// demand or part.
 func (c *contractor) resolve(u btn.Unit) (plannedUnit, error) {
-	q := u.Query - c.options.First // the position in c.demands
-	hasDemand := q >= 0 && q < len(c.demands)
+	position := u.Query - c.options.First // in c.demands
+	hasDemand := position >= 0 && position < len(c.demands)
 	hasAssignment := u.Query >= 0 && u.Query < len(c.assignments)
 	if !hasDemand || !hasAssignment {
 		return plannedUnit{}, fault.New(
 			fault.Internal, "stage: query %d is named, there are %d from %d", u.Query, len(c.demands), c.options.First,
 		)
 	}
-	p := plannedUnit{Unit: u, Assignment: &c.assignments[u.Query], demand: &c.demands[q]}
-	if p.Plan != nil {
-		p.part, _ = p.Plan.Part(u.Part) // nil if the plan has no such part
+	p := plannedUnit{Unit: u, Assignment: &c.assignments[u.Query], demand: &c.demands[position]}
+	if p.Assignment.Plan != nil {
+		p.part, _ = p.Assignment.Plan.Part(u.Part) // nil if the plan has no such part
 	}
 	if p.part == nil {
 		return plannedUnit{}, fault.New(
@@ -355,7 +357,7 @@ func (u *plannedUnit) showsZero(v btn.Value) bool {
 		return false
 	}
 	terms := 0
-	for _, e := range u.Plan.Estimates {
+	for _, e := range u.Assignment.Plan.Estimates {
 		for _, part := range e.Parts {
 			if part.About().Finds == "" {
 				terms++

@@ -153,7 +153,7 @@ func (w *work) giveWay() {
 		p.pause(w, now)
 		p.resumeWaiting(now)
 	}
-	paused, hasShortWork := w.paused, limit < p.count // another goroutine of the work may have paused it
+	paused, hasShortWork := w.paused, limit < p.count // paused: here, or before by another goroutine of the work
 	p.mu.Unlock()
 
 	if paused != nil {
@@ -163,8 +163,9 @@ func (w *work) giveWay() {
 	}
 }
 
-// wait returns when paused is closed, which begins the work's next turn. It begins that turn itself when the work's context ends, and after
-// the longest wait.
+// wait returns when paused is closed: resume closes it when it begins the work's next turn. Meanwhile it looks every awayAfter whether a
+// processor has become free, for this work or another one that waits. It begins the work's turn itself when the work's context has ended or
+// the longest wait is over.
 func (w *work) wait(paused <-chan struct{}) {
 	p := w.processors
 	ticker := time.NewTicker(awayAfter)
@@ -176,13 +177,13 @@ func (w *work) wait(paused <-chan struct{}) {
 			return
 		case <-w.done:
 			isCancelled = true
-		case <-ticker.C: // works with a processor may have begun to wait for something
+		case <-ticker.C: // works that have not looked at their context for awayAfter have no processor (isAway); nothing else tells of it
 		}
 		p.mu.Lock()
 		now := p.now()
 		p.resumeWaiting(now)
 		if (isCancelled || now.Sub(waitBegan) > longest) && w.paused != nil && !w.isOver {
-			p.resume(w, now)
+			p.resume(w, now) // it closes paused: the next round returns, unless the context has ended and this is the last one
 		}
 		p.mu.Unlock()
 	}
@@ -243,8 +244,8 @@ func (p *Processors) removeWaiting(w *work, now time.Time) {
 	p.updateContention(now)
 }
 
-// resumeWaiting begins turns of works that wait while processors are free for long work. The tenant that has used least comes first; of its
-// works, the one that waits longest.
+// resumeWaiting begins turns of works that wait, as long as fewer long works have a processor than may have one (countLong). The tenant
+// that has used least comes first; of its works, the one that waits longest.
 func (p *Processors) resumeWaiting(now time.Time) {
 	for len(p.waiting) > 0 {
 		if running, limit := p.countLong(now); running >= limit {

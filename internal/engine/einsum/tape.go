@@ -36,7 +36,7 @@ type tape struct {
 	h        contractionorder.Hypergraph
 	steps    []*contractionorder.Step
 	readFrom []int  // by index: the table of the expression that its marginal is read from; noTable if it is not read
-	isNeeded []bool // by table: its derivative is wanted, or a marginal is read there, or the derivative by one of its inputs needs it
+	isNeeded []bool // by table: the backward pass computes the derivative of Z by it, since that is wanted itself or others need it
 	isUsed   []bool // by index: some table has it
 }
 
@@ -65,7 +65,9 @@ func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g 
 	return t, m.Plan(), nil
 }
 
-// chooseTables sets isUsed and readFrom, which is the smallest table of each index, and then isNeeded.
+// chooseTables sets isUsed, readFrom, which is the smallest table of each index, and isNeeded. A table is needed if the derivative by it is
+// wanted or a marginal is read from it. So is the output of every step that has a needed table among its inputs: the backward pass goes
+// from the last step to the first, and computes the derivatives by the inputs of a step from the one by its output.
 func (t *tape) chooseTables() {
 	t.isUsed = make([]bool, len(t.h.Dims))
 	t.readFrom = slices.Repeat([]int{noTable}, len(t.h.Dims))
@@ -87,7 +89,7 @@ func (t *tape) chooseTables() {
 			isNeeded[k] = true
 		}
 	}
-	t.isNeeded = contractionorder.MarkOutputs(isNeeded, t.steps) // and the outputs that are made of needed tables
+	t.isNeeded = contractionorder.MarkOutputs(isNeeded, t.steps) // adds the outputs of steps with a needed input
 }
 
 // scope returns the indices of a table.
@@ -152,8 +154,9 @@ func planBothPasses(ctx context.Context, h contractionorder.Hypergraph, order []
 	return t.planBothPasses(), nil
 }
 
-// backwardFlops returns the multiplications and additions of the backward pass over a step of K inputs, of which the derivatives by m are
-// needed. For each term there are K−1 products of the first inputs, K−2 of the last ones, m−1 that join both, and m additions: 2K+2m−4.
+// backwardFlops returns the multiplications and additions of the backward pass over a step of K inputs. Derivatives are computed by m of
+// the inputs, those that are needed (isNeeded). For each term of the step's sum there are K−1 products of the first inputs, K−2 of the last
+// ones, m−1 that join both, and m additions: 2K+2m−4.
 func (t *tape) backwardFlops(s *contractionorder.Step) float64 {
 	needed := 0
 	for _, k := range s.In {

@@ -155,7 +155,7 @@ func (n *network) multiplyUnary(t, unary *table) {
 	}
 }
 
-// areShort reports whether every number fits into one float64: its low half is 0. Products of two such numbers are exact.
+// areShort reports whether every number (Hi + Lo)·2^Exp fits into one float64, so that Lo is 0. Products of two such numbers are exact.
 func areShort(list []scaled.Wide) bool {
 	for _, a := range list {
 		if a.Lo != 0 {
@@ -165,7 +165,8 @@ func areShort(list []scaled.Wide) bool {
 	return true
 }
 
-// arePowersOfTwo reports whether all numbers are 0 or, up to sign, powers of two.
+// arePowersOfTwo reports whether all numbers are 0 or, up to sign, powers of two. A number is (Hi + Lo)·2^Exp with |Hi| in [1, 2), so a
+// power of two has |Hi| = 1.
 func arePowersOfTwo(list []scaled.Wide) bool {
 	for _, a := range list {
 		if a.Lo != 0 || a.Hi != 0 && a.Hi != 1 && a.Hi != -1 {
@@ -269,7 +270,7 @@ func (t *table) cancellation(isSumOfTwo bool) (worst float64, ok bool) {
 func canAddExactly(list []scaled.Wide) bool {
 	low, high := int64(math.MaxInt64/2), int64(math.MinInt64/2) // halves, so that high − low fits an int64
 	for _, a := range list {
-		if a.Hi != 0 {
+		if a.Hi != 0 { // else the number is 0, whose exponent does not count
 			low, high = min(low, a.Exp), max(high, a.Exp)
 		}
 	}
@@ -328,7 +329,7 @@ func (t *table) isZero(k int) bool {
 	return t.data[k].IsZero()
 }
 
-// areAlive reports whether all of the values, one for each index of scope, are alive.
+// areAlive reports whether all of the values, one for each index of scope, are alive: prune has not found that they are to be removed.
 func areAlive(scope, values []int, isAlive [][]bool) bool {
 	for a, v := range values {
 		if !isAlive[scope[a]][v] {

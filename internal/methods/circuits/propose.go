@@ -121,7 +121,8 @@ func stepsBeforeTree(j *proposal.Job, ask proposal.Ask) int64 {
 
 // proposeBeforeTree proposes the circuit of the model, by elimination or, if steps is not 0, also by a search of at most that many steps.
 // If no circuit is found and only Z is wanted, it proposes the Z that a search without a circuit finds (tryCount). That search may take
-// steps, or half of the price of an elimination if that is more. It returns nil if neither is found.
+// steps, or half of the steps that take as long as an elimination (rivalSteps) if that is more. It returns nil if neither is found, or if
+// the search for Z would be the one that has failed already.
 func proposeBeforeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask, steps int64) (*btn.Assignment, error) {
 	plan, cacheState, planErr := modelPlan(ctx, j, steps, ask.IsRepeated)
 	assignment, err := assignPlan(j, plan, cacheState, planErr)
@@ -129,16 +130,17 @@ func proposeBeforeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask, s
 		return assignment, err
 	}
 
-	// Without evidence a search for Z differs from the one for a circuit only if that has ended because the circuit was too large.
+	// Without evidence a search for Z goes the way of the search for a circuit, which has failed. It is of use only if that search was given
+	// up because the circuit was too large: a search for Z makes none.
 	mayDiffer := !j.Evidence.IsEmpty() || errors.Is(planErr, logic.ErrCircuit)
 	if steps == 0 || !isOnlyZ(ctx, j) || !mayDiffer {
 		return nil, nil
 	}
-	rival, err := rivalSteps(ctx, j)
+	eliminationSteps, err := rivalSteps(ctx, j)
 	if err != nil {
 		return nil, err
 	}
-	return tryCount(ctx, j, max(steps, int64(rival/2)))
+	return tryCount(ctx, j, max(steps, int64(eliminationSteps/2)))
 }
 
 // searchShare is circuitShare for method exact, for which the tree is the only other way: the search is given up after half of the time
@@ -146,10 +148,10 @@ func proposeBeforeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask, s
 // Chosen.
 const searchShare = 1.0 / 2
 
-// searchInProportion proposes a circuit by a search whose work is in proportion to the price of the tree. tree is nil if the tree was over
-// budget; then it also tries a circuit of the network under the evidence. isTreeExpensive is set if the tree is very expensive or over
-// budget. stepsBefore is the work of an earlier search for this query, which found no circuit. It returns nil if there is no circuit, or if
-// the search could take no more work than the earlier one.
+// searchInProportion proposes a circuit by a search whose steps are in proportion to the price of the tree. tree is nil if the tree was
+// over budget; then it also tries a circuit of the network under the evidence. isTreeExpensive is set if the tree is very expensive or over
+// budget. stepsBefore are the steps that an earlier search for this query could take, which found no circuit; 0: there was none. It returns
+// nil if there is no circuit, or if the search could take no more steps than the earlier one.
 func searchInProportion(
 	ctx context.Context, j *proposal.Job, tree *btn.Assignment, stepsBefore int64, isTreeExpensive bool,
 ) (*btn.Assignment, error) {

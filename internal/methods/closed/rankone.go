@@ -29,11 +29,14 @@ type form struct {
 	cp            *tensor.CP      // of a part in CP form, which has no R
 }
 
-// formOf returns a contraction of a part, with the part's frame, vectors and S.
+// formOf returns a contraction of a part, which is a *RankOne, a *CP or a *SymmetryRankOne. Each has a frame, the maps and levels that the
+// components of a closed form or a learned decomposition share; Fits has checked that it is not nil. S is the symmetric factor of a part S
+// ∘ R, as a polynomial: of the value of a leg, S only reads the level. The other two kinds of parts have no S and count nothing, so that
+// one level is enough.
 func formOf(j contraction.Contraction, part btn.Part) form {
 	f := form{Contraction: j, fullNetwork: j.Net, levels: oneLevel}
 
-	var frame *btn.Frame // levels, and learned maps of the legs
+	var frame *btn.Frame
 	switch part := part.(type) {
 	case *RankOne:
 		frame = part.Frame

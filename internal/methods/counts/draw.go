@@ -17,8 +17,9 @@ import (
 )
 
 // CanFind reports whether Draw (AskSamples) or MostProbable (AskMPE) can answer ask for the network. No number may be below 0, and every
-// link has to be that of a variable. With several count variables the pieces must have no tables, and a sweep has to fit the memory. With
-// one, MostProbable also needs pieces with at most one leg that counts and no index but the variables'.
+// link has to be that of a variable. With several count variables (several symmetric cores, or several levels that count) the pieces must
+// have no tables, and a sweep over the network's variables has to fit the memory. With one, MostProbable also needs pieces with at most one
+// leg that counts and no index but the variables'.
 func (f *Form) CanFind(ask btn.Ask) bool {
 	isKnown := ask == btn.AskSamples || ask == btn.AskMPE
 	if f.isSigned || !isKnown {
@@ -134,8 +135,10 @@ func (f *Form) newDrawState(ctx context.Context) (*drawState, error) {
 	return d, nil
 }
 
-// drawCounts returns the counts of the pieces, by draw and piece. For each draw, which has the stream rngs[draw], it draws the count of all
-// legs together and splits it down the tree to the pieces. spaceWindows is S, the polynomial of the core, in the windows of the root.
+// drawCounts returns the counts of the pieces, by draw and piece. The count of a piece is the number of its legs into the symmetric core
+// whose values count (level 1). For each draw, which has the stream rngs[draw], it draws the count of all legs together and splits it down
+// the tree to the pieces. spaceWindows is S, the polynomial whose coefficient c is the core's entry at count c. It has only the ranges of
+// counts (windows) that matter at the root of the tree, the product of all pieces' polynomials.
 func (d *drawState) drawCounts(tree *line, spaceWindows []window, rngs []*rand.Rand) ([]int32, error) {
 	counts := make([]int32, len(rngs)*len(d.pieces))
 	for i, rng := range rngs {
@@ -149,8 +152,8 @@ func (d *drawState) drawCounts(tree *line, spaceWindows []window, rngs []*rand.R
 }
 
 // fillProducts computes the products of a line, which is a product of polynomials in one variable as a tree. If all coefficients of a large
-// product take long, it computes only windows, ranges of coefficients that matter for Z. It returns Z, and the polynomial S in the windows
-// of the root.
+// product take long, it computes only windows, ranges of coefficients that matter for Z. It returns Z, and S, the polynomial whose
+// coefficient c is the entry of the symmetric core at count c, in the windows of the root.
 func (d *drawState) fillProducts(l *line) (scaled.Number, []window, error) {
 	s := d.spacePoly()
 	if !l.root.isLarge() || l.root.cost() <= policy.WindowFrom {
@@ -221,12 +224,12 @@ func (d *drawState) addSplits(left, right []window, c int) {
 	}
 }
 
-// drawTotalCount draws the count c of all legs together. Its probability is proportional to S_c times coefficient c of the root, the
-// product of all pieces' polynomials. The root has windows, ranges of coefficients outside of which the products are negligible. s is S in
-// these windows.
-func (d *drawState) drawTotalCount(l *line, s []window, rng *rand.Rand) int {
+// drawTotalCount draws the count c of all legs together. Its probability is proportional to S_c, the entry of the symmetric core at count
+// c, times coefficient c of the root, the product of all pieces' polynomials. The root has windows, ranges of coefficients outside of which
+// the products are negligible. spaceWindows is S in these windows.
+func (d *drawState) drawTotalCount(l *line, spaceWindows []window, rng *rand.Rand) int {
 	d.clearWeights()
-	for _, x := range s {
+	for _, x := range spaceWindows {
 		for _, y := range l.root.windows {
 			for k := max(x.first, y.first); k < min(x.end(), y.end()); k++ {
 				d.addWeight(k, x.p.Coef.At(k-x.first).Mul(y.p.Coef.At(k-y.first)))

@@ -34,7 +34,7 @@ func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.W
 	if err != nil {
 		return btn.Value{}, err
 	}
-	splits := p.Ask != "" || f.needsSplit(want.Marginals) // the counts of all groups are kept apart
+	splits := p.Ask != "" || f.needsSplit(want.Marginals) // count vectors have the counts of every group
 	value := btn.Value{Flops: f.cost(splits, j.Memory).Flops * float64(p.To-p.From) / float64(WholeShare)}
 
 	if isMPE || want.Joint != nil { // these need the terms of all count vectors
@@ -63,8 +63,8 @@ func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.W
 }
 
 // contractVectors finds the most probable assignment, or the joint marginal with Z and the marginals, from the terms of all count vectors
-// of the part, p.From to p.To. It adds them to a value that has the flops. With splits the counts of all groups, the variables of a class
-// with the same weights, are kept apart.
+// of the part, p.From to p.To. It adds them to a value that has the flops. With splits a vector has the counts of every group of a class,
+// the variables with the same weights.
 func (f *form) contractVectors(
 	ctx context.Context, p *Sum, j contraction.Contraction, value btn.Value, splits bool,
 ) (btn.Value, error) {
@@ -91,8 +91,8 @@ func (f *form) contractVectors(
 
 // evaluate adds up the terms of a share, the part of the sum over the count vectors from share.From to share.To: vector by vector if there
 // are few, otherwise value by value, otherwise class by class. The latter two are done for the whole sum at once, by the share that begins
-// at 0; the result is nil for other shares. With splits the counts of all groups, the variables of a class with the same weights, are kept
-// apart. The error is over budget if no way fits.
+// at 0; the result is nil for other shares. With splits a vector has the counts of every group of a class, the variables with the same
+// weights. The error is over budget if no way fits.
 func (f *form) evaluate(ctx context.Context, splits bool, share *Sum, threads int, memory int64) (evaluation, error) {
 	if f.checkSize(splits, memory) == nil {
 		return f.sum(ctx, splits, share, threads, memory)
@@ -146,8 +146,8 @@ type summedForm struct {
 // relativeError implements evaluation. No term is below 0, so the relative error of a term bounds that of the sum.
 func (c *summedForm) relativeError() float64 { return math.Ldexp(c.roundings, -53) }
 
-// needsSplit reports whether the counts of all groups have to be kept apart: for the marginals of leaves, which need those of their
-// neighbours' groups.
+// needsSplit reports whether count vectors need the counts of every group of a class, the variables with the same weights: for the
+// marginals of leaves, which need those of their neighbours' groups.
 func (f *form) needsSplit(marginals bool) bool {
 	return marginals && len(f.interactions.conditionals) > 0
 }

@@ -226,7 +226,8 @@ func (f *form) isolateDeviating(ctx context.Context, individuals []int32) error 
 	return errForm("tables of the variables of a class differ")
 }
 
-// vectorCount returns the number of count vectors of all classes together. With splits the counts of all groups are kept apart.
+// vectorCount returns the number of count vectors of all classes together. A count vector of a class says how many of its variables have
+// each value. With splits it says so for every group of the class, the variables with the same weights.
 func (f *form) vectorCount(splits bool) float64 {
 	count := 1.0
 	for class := range f.fields.groups {
@@ -237,8 +238,8 @@ func (f *form) vectorCount(splits bool) float64 {
 }
 
 // listSize returns the number of count vectors of a class, and the bytes of their list. A group is the variables of the class with the same
-// weights. With splits the counts of all groups are kept apart. A merged list has only the counts of the class, and is made by products of
-// the groups' polynomials.
+// weights. With splits a vector has the counts of every group. Without, the list may be merged (isMerged): it then has only the counts of
+// the class, and is made by products of the groups' polynomials.
 func (f *form) listSize(class int, splits bool) (vectors, bytes float64) {
 	groups, values := f.fields.groups[class], float64(f.values(class))
 	if f.isMerged(class, splits) {
@@ -250,7 +251,7 @@ func (f *form) listSize(class int, splits bool) (vectors, bytes float64) {
 }
 
 // isMerged reports whether a class has a merged list of count vectors, which adds up the ways to divide the class's counts among its
-// groups. It has one if the counts of groups need not be kept apart and the merged list is smaller.
+// groups. It has one if the counts of every group are not needed (splits) and the merged list is smaller.
 func (f *form) isMerged(class int, splits bool) bool {
 	groups := f.fields.groups[class]
 	return !splits && len(groups) > 1 && boxSize(groups, f.values(class)) < splitSize(groups)
@@ -265,8 +266,8 @@ func (f *form) sumFlops(splits bool) float64 {
 }
 
 // listFlops returns the flops of making the lists of count vectors of all classes. A group is the variables of a class with the same
-// weights. A list that keeps the counts of groups apart takes about 80 for each vector, value and group. A merged list is a product over
-// the groups: about 100 for each vector of the list and each of a group. With splits the counts of all groups are kept apart.
+// weights. A list whose vectors have the counts of every group, as all have with splits, takes about 80 for each vector, value and group. A
+// merged list (isMerged) is a product over the groups: about 100 for each vector of the list and each of a group.
 func (f *form) listFlops(splits bool) (flops float64) {
 	for class, groups := range f.fields.groups {
 		vectors, _ := f.listSize(class, splits)
@@ -282,8 +283,8 @@ func (f *form) listFlops(splits bool) (flops float64) {
 }
 
 // checkSize returns an error if a sum over all count vectors has more than maxVectors or takes more bytes than memory: for the terms, for
-// the lists of the classes, and for sides.basis, the numbers of ways to meet conditions on inner classes (basisBytes). With splits the
-// counts of all groups of a class, the variables with the same weights, are kept apart.
+// the lists of the classes, and for sides.basis, the numbers of ways to meet conditions on inner classes (basisBytes). With splits a vector
+// has the counts of every group of a class, the variables with the same weights.
 func (f *form) checkSize(splits bool, memory int64) error {
 	n := f.vectorCount(splits)
 	bytes := 2 * vectorBytes * n // twice what the terms take
@@ -306,7 +307,7 @@ func (f *form) checkSize(splits bool, memory int64) error {
 }
 
 // eliminationWithin returns the sequence in which the classes are summed out one after the other. It returns nil if a list of count vectors
-// or a table is too large. With splits the counts of all groups of a class, the variables with the same weights, are kept apart.
+// or a table is too large. With splits a vector has the counts of every group of a class, the variables with the same weights.
 func (f *form) eliminationWithin(splits bool, memory int64) *elimination {
 	sizes := make([]float64, len(f.fields.groups))
 	bytes := 0.0
@@ -324,8 +325,8 @@ func (f *form) eliminationWithin(splits bool, memory int64) *elimination {
 	return elimination
 }
 
-// makeLists returns the lists of count vectors, by class. With splits the counts of all groups of a class, the variables with the same
-// weights, are kept apart.
+// makeLists returns the lists of count vectors, by class. With splits a vector has the counts of every group of a class, the variables with
+// the same weights.
 func (f *form) makeLists(ctx context.Context, splits bool) ([]*list, error) {
 	largest := 1
 	for _, groups := range f.fields.groups {
@@ -349,8 +350,10 @@ func (f *form) makeLists(ctx context.Context, splits bool) ([]*list, error) {
 	return lists, nil
 }
 
-// sum adds up the terms of the count vectors from share.From to share.To. A group is the variables of a class with the same weights. With
-// splits the counts of all groups are kept apart.
+// sum adds up the terms of the count vectors from share.From to share.To, in units of 1/WholeShare of their number. A class is variables
+// that may be swapped with each other, and a count vector says how many of the variables of each class have each value. A group is the
+// variables of a class with the same weights. With splits a vector has the counts of every group, not only those of the class: marginals of
+// leaves need them, and samples and the most probable assignment.
 func (f *form) sum(ctx context.Context, splits bool, share *Sum, threads int, memory int64) (*summedForm, error) {
 	if err := f.checkSize(splits, memory); err != nil {
 		return nil, err

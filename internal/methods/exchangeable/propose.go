@@ -99,7 +99,7 @@ func classesPlan(ctx context.Context, p *problem.Problem) (*btn.Plan, error) {
 }
 
 // cost returns the cost of a sum in the way that evaluate takes: over all count vectors, value by value, or class by class. The flops are 0
-// if no way fits. With splits the counts of all groups, the variables of a class with the same weights, are kept apart.
+// if no way fits. With splits a vector has the counts of every group of a class, the variables with the same weights.
 func (f *form) cost(splits bool, memory int64) query.Cost {
 	if f.checkSize(splits, memory) == nil {
 		vectors := f.vectorCount(splits)
@@ -122,8 +122,8 @@ func (f *form) cost(splits bool, memory int64) query.Cost {
 }
 
 // hasFewVectors reports whether the count vectors are so few that no elimination order can be cheaper by much: at most the square root of
-// the number of assignments of the variables that are no leaves, which are summed out. With splits the counts of all groups of a class,
-// the variables with the same weights, are kept apart.
+// the number of assignments of the variables that are no leaves, which are summed out. With splits a vector has the counts of every group
+// of a class, the variables with the same weights.
 func (f *form) hasFewVectors(splits bool) bool {
 	log2Assignments := 0.0 // of the variables that are no leaves
 	for v := range f.weights {

@@ -122,9 +122,11 @@ func learnMixtures(ctx context.Context, c *Chains, chains *Annealing, s query.Se
 	return t, mixtures, err
 }
 
-// tryMixtures learns mixtures from the ends of chains and makes pilot draws from each. There are two of each number of components: one of
-// rank one, and one with counts (mixture.Options). Half of flops is for the chains, half for learning; the first mixture is always
-// learned. It returns the mixtures of rank one.
+// tryMixtures learns mixtures from the ends of chains and makes pilot draws from each. It learns two of each number of components in
+// policy.MixtureSizes, up to c.settings.Components. In the first, components are of rank one: products of a factor for each index. In the
+// second, they also have a factor for the count of indices that are not at the component's centre. Half of flops is for the chains, half
+// for learning. A mixture that exceeds what is left of it is passed over, except for the first one, of a single component, so that there is
+// one to draw from. It returns the mixtures of rank one.
 func (c *trial) tryMixtures(
 	ctx context.Context, m *annealing.Model, chains *Annealing, flops float64,
 ) (mixtures []*mixture.Mixture, err error) {
@@ -140,12 +142,14 @@ func (c *trial) tryMixtures(
 
 	remaining := flops / 2
 	for _, size := range policy.MixtureSizes {
-		for _, counted := range []bool{false, true} {
-			o := mixture.Options{Components: min(size, c.settings.Components), Counted: counted, Seed: c.settings.Seed}
+		if size > c.settings.Components {
+			continue
+		}
+		for _, counted := range []bool{false, true} { // counted: components have the factor for the count, too
+			o := mixture.Options{Components: size, Counted: counted, Seed: c.settings.Seed}
 			work := mixture.Work(o, len(states), dims)
-			isFirst := c.best == nil
-			isTooExpensive := !isFirst && work > remaining
-			if size > c.settings.Components || isTooExpensive {
+			isFirst := c.best == nil // tryMixture has set it once a mixture was tried
+			if !isFirst && work > remaining {
 				continue
 			}
 			remaining -= work

@@ -41,8 +41,8 @@ const (
 	openBytes = 64
 )
 
-// lowerBoundWeights are the weights for which lower bounds by mini-buckets are tried, see minibuckets.Run.
-var lowerBoundWeights = []float64{0.1, 1}
+// lowerBoundParameters are the values of the parameter below of minibuckets.Run with which lower bounds are tried.
+var lowerBoundParameters = []float64{0.1, 1}
 
 // openNode is a partial assignment that the search has yet to complete: values of the first of the maximised indices.
 type openNode struct {
@@ -147,7 +147,7 @@ func newMarginalSearch(
 	if s.bound, err = minibuckets.Run(ctx, tables.Terms(), plan, 0); err != nil { // 0: an upper bound
 		return nil, err
 	}
-	s.flopsLeft -= plan.Flops + plan.Matching
+	s.flopsLeft -= plan.Flops + plan.Matching // Matching: what an upper bound takes beside Flops
 	return s, s.planWeighing(plan.Maximal, flops, threads)
 }
 
@@ -189,7 +189,7 @@ func (s *marginalSearch) planWeighing(isMaximised []bool, flops float64, threads
 	}
 	order = slices.DeleteFunc(order, func(i int) bool { return isMaximised[i] })
 	conditioned := descent.ConditionedTerms(s.tables, s.values).Hypergraph()
-	runs := float64(1 + len(lowerBoundWeights)) // of the mini-buckets in weigh
+	runs := float64(1 + len(lowerBoundParameters)) // of the mini-buckets for one assignment: an upper bound and lower ones (weigh)
 	s.leaf, _, err = largestMiniBuckets(conditioned, order, leafShare*flops, runs, float64(s.memory/2))
 	return err
 }
@@ -318,16 +318,18 @@ func (s *marginalSearch) weigh() (lower, upper float64, err error) {
 		return lower, lower, err
 	}
 
-	// Bounds by mini-buckets. Run gives an upper bound with weight 0, and a lower bound with a weight above 0: of these the largest counts.
+	// Bounds by mini-buckets. Run gives an upper bound if its parameter below is 0, and a lower bound if it is above 0. The largest of the
+	// lower bounds counts. Flops are those of a run, and Matching those that the upper bound takes in addition.
 	conditioned := descent.ConditionedTerms(s.tables, s.values)
-	s.flopsLeft -= float64(1+len(lowerBoundWeights))*s.leaf.Flops + s.leaf.Matching + leafWork*float64(len(conditioned.Tables))
-	b, err := minibuckets.Run(s.ctx, conditioned, s.leaf, 0)
+	runs := float64(1 + len(lowerBoundParameters))
+	s.flopsLeft -= runs*s.leaf.Flops + s.leaf.Matching + leafWork*float64(len(conditioned.Tables))
+	b, err := minibuckets.Run(s.ctx, conditioned, s.leaf, 0) // 0: an upper bound
 	if err != nil {
 		return 0, 0, err
 	}
 	upper, lower = b.Ln, math.Inf(-1)
-	for _, weight := range lowerBoundWeights {
-		if b, err = minibuckets.Run(s.ctx, conditioned, s.leaf, weight); err != nil {
+	for _, below := range lowerBoundParameters {
+		if b, err = minibuckets.Run(s.ctx, conditioned, s.leaf, below); err != nil {
 			return 0, 0, err
 		}
 		if b.Ln > lower { // false for NaN

@@ -88,9 +88,10 @@ func FindNearPath(
 	return path, spread, flopsPerChain, setup, nil
 }
 
-// nearFit returns a fit that is near the network: its interactions are those of rank statistics with λ > 0, and the rest is a list of
-// tables. The fit is nil if these tables have no elimination in small tables. hasRank is false if there are fewer statistics with λ > 0, or
-// if the fit's quadrature has more than maxNearNodes nodes.
+// nearFit returns a fit that is near the network. Its interactions are a sum of terms λ w wᵀ with λ > 0 (nearestPositive), as many as
+// rank, each of which is one statistic of the fit. The rest of the network is a list of tables. The fit is nil if these tables have no
+// elimination in small tables. hasRank is false if there are fewer such terms, or if the fit's quadrature has more than maxNearNodes
+// nodes.
 func (m *interactions) nearFit(ctx context.Context, rank int) (fit *Fit, hasRank bool, err error) {
 	positive, err := m.nearestPositive(ctx, rank)
 	if err != nil || len(positive.lambda) < rank {
@@ -152,11 +153,12 @@ func (c *chains) chooseRungs(ctx context.Context, seed uint64, work float64, tab
 	return variance, true, nil
 }
 
-// nearestPositive returns an approximation of at most k directions with λ > 0: it fits the matrix with rank 2k by least squares, without
-// the blocks of single variables, and takes the directions with the largest λ. It has no directions if the matrix is 0, or of an order
-// below twice the rank.
+// nearestPositive returns at most k terms λ w wᵀ with λ > 0, whose sum approximates the matrix of interactions. Each has a number λ and
+// a vector w, its direction. It fits the matrix by 2k terms of any sign, by least squares over the blocks of pairs of different
+// variables without zeros in their tables, and takes those with the largest λ. The result has no terms if the matrix is 0, or if its
+// order is below 4k, twice the rank of the fit.
 func (m *interactions) nearestPositive(ctx context.Context, k int) (*lowRank, error) {
-	const hasOutliers = false
+	const hasOutliers = false // c.outlierNeighbours then has the pairs whose tables have zeros, and no others
 	c, largest := m.newCompletion(m.allPairs(), 2*k, hasOutliers)
 	if largest == 0 || 4*k > m.order {
 		return &lowRank{}, nil
@@ -172,8 +174,8 @@ func (m *interactions) nearestPositive(ctx context.Context, k int) (*lowRank, er
 		fitted.dropVanishing()
 	}
 
-	// Take the directions with the largest λ, up to k with λ > 0.
-	byLambda := make([]int, len(fitted.lambda)) // the largest first
+	// Take the terms with the largest λ: up to k, all with λ > 0.
+	byLambda := make([]int, len(fitted.lambda)) // numbers of terms, the largest λ first
 	for i := range byLambda {
 		byLambda[i] = i
 	}

@@ -132,8 +132,8 @@ func (p *pgmx) readScope(e *element) (scope []int) {
 
 // readValues reads the numbers of a potential into list.
 func (p *pgmx) readValues(e *element, place string, list []float64) {
-	values, once := e.onlyChild("values")
-	if values == nil || !once {
+	values, isOnly := e.onlyChild("values")
+	if values == nil || !isOnly {
 		p.fail(e.offset, uai.ErrSyntax, "%s needs one element Values", place)
 		return
 	}

@@ -168,18 +168,18 @@ func (p *xdsl) readDistribution(e *element) {
 
 // readParents returns the parents of a node. ok is false after an error.
 func (p *xdsl) readParents(e *element, place string) (parents []int, ok bool) {
-	list, once := e.onlyChild("parents")
+	only, isOnly := e.onlyChild("parents") // its text has their ids
 	switch {
-	case !once:
+	case !isOnly:
 		p.fail(e.offset, uai.ErrSyntax, "%s has two lists of parents", place)
 		return nil, false
-	case list == nil:
+	case only == nil: // the node has no parents
 		return nil, true
 	}
-	for id, text := cutWord(list.text); id != ""; id, text = cutWord(text) {
+	for id, text := cutWord(only.text); id != ""; id, text = cutWord(text) {
 		v, isKnown := p.ids[id]
 		if !isKnown {
-			p.fail(list.offset, uai.ErrModel, "%s: no node has the id %s%s", place, quote(id),
+			p.fail(only.offset, uai.ErrModel, "%s: no node has the id %s%s", place, quote(id),
 				nearest.Suggest(id, slices.Sorted(maps.Keys(p.ids)), nil))
 			return nil, false
 		}
@@ -188,28 +188,28 @@ func (p *xdsl) readParents(e *element, place string) (parents []int, ok bool) {
 	return parents, true
 }
 
-// readOnlyNumbers reads the numbers of the only element of a name within e into list.
-func (p *xdsl) readOnlyNumbers(e *element, name, place string, list []float64) {
+// readOnlyNumbers reads the numbers in the only element of a name within e into numbers.
+func (p *xdsl) readOnlyNumbers(e *element, name, place string, numbers []float64) {
 	if child := p.onlyElement(e, name, place); child != nil {
-		p.readNumbers(child, place, list)
+		p.readNumbers(child, place, numbers)
 	}
 }
 
 // onlyElement returns the only element of a name within e. It returns nil, after an error, if there is none or there
 // are several.
 func (p *xdsl) onlyElement(e *element, name, place string) *element {
-	list, once := e.onlyChild(name)
-	if list == nil || !once {
+	child, isOnly := e.onlyChild(name)
+	if child == nil || !isOnly {
 		p.fail(e.offset, uai.ErrSyntax, "%s needs one element %s", place, name)
 		return nil
 	}
-	return list
+	return child
 }
 
 // readDeterministic reads the state of a node for each combination of its parents' states.
 func (p *xdsl) readDeterministic(e *element, scope []int, place string) {
-	list := p.onlyElement(e, "resultingstates", place)
-	if list == nil || !p.addFactor(e.offset, scope) {
+	only := p.onlyElement(e, "resultingstates", place)
+	if only == nil || !p.addFactor(e.offset, scope) {
 		return
 	}
 	shape := p.shapeOf(scope)
@@ -218,10 +218,10 @@ func (p *xdsl) readDeterministic(e *element, scope []int, place string) {
 	}
 	child := scope[len(scope)-1]
 	values := make([]int, decimal.Entries(shape[:len(shape)-1]))
-	if !p.forEachWord(list, place, "resulting states", len(values), func(i int, word string) {
+	if !p.forEachWord(only, place, "resulting states", len(values), func(i int, word string) {
 		var ok bool
 		if values[i], ok = p.states[child][word]; !ok {
-			p.fail(list.offset, uai.ErrModel, "%s: resulting state %d: it has no state %s", place, i+1, quote(word))
+			p.fail(only.offset, uai.ErrModel, "%s: resulting state %d: it has no state %s", place, i+1, quote(word))
 		}
 	}) {
 		return
@@ -288,25 +288,25 @@ func (p *xdsl) spendNoisyMax(offset, d, columns int, place string) bool {
 // of states. The element strengths lists them; if the file has none, the columns have the sequence of the states. ok is false after an
 // error.
 func (p *xdsl) readStrengths(e *element, parents []int, place string) (states []int, ok bool) {
-	list, once := e.onlyChild("strengths")
-	if !once {
+	only, isOnly := e.onlyChild("strengths")
+	if !isOnly {
 		p.fail(e.offset, uai.ErrSyntax, "%s has two lists of strengths", place)
 		return nil, false
 	}
 	text := ""
-	if list != nil {
-		text = list.text
+	if only != nil {
+		text = only.text
 	}
 	for _, n := range parents {
 		isUsed := make([]bool, n) // per state of the parent
 		for column := range n {
 			x := column
-			if list != nil {
+			if only != nil {
 				var word string
 				word, text = cutWord(text)
 				var err error
 				if x, err = strconv.Atoi(word); err != nil || x < 0 || x >= n || isUsed[x] {
-					p.fail(list.offset, uai.ErrModel, "%s: strength %d: %s is no state of its parent, or there twice", place, len(states)+1, quote(word))
+					p.fail(only.offset, uai.ErrModel, "%s: strength %d: %s is no state of its parent, or there twice", place, len(states)+1, quote(word))
 					return nil, false
 				}
 				isUsed[x] = true
@@ -315,7 +315,7 @@ func (p *xdsl) readStrengths(e *element, parents []int, place string) (states []
 		}
 	}
 	if word, _ := cutWord(text); word != "" {
-		p.fail(list.offset, uai.ErrModel, "%s: more than %d strengths", place, len(states))
+		p.fail(only.offset, uai.ErrModel, "%s: more than %d strengths", place, len(states))
 		return nil, false
 	}
 	return states, true

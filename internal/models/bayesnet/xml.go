@@ -44,9 +44,9 @@ func (e *element) childrenNamed(name string) (list []*element) {
 	return list
 }
 
-// onlyChild returns the element of a name directly within e, nil if there is none. The second result is false if there
-// are several; then it is the first one.
-func (e *element) onlyChild(name string) (*element, bool) {
+// onlyChild returns the element of a name directly within e, nil if there is none. isOnly is false only if there are several; then it
+// returns the first one.
+func (e *element) onlyChild(name string) (child *element, isOnly bool) {
 	list := e.childrenNamed(name)
 	if len(list) == 0 {
 		return nil, true

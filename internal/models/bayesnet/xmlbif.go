@@ -57,8 +57,8 @@ type xmlbif struct{ *network }
 
 // readVariable reads a node and adds it.
 func (p *xmlbif) readVariable(e *element) {
-	name, once := e.onlyChild("name")
-	if name == nil || !once {
+	name, isOnly := e.onlyChild("name")
+	if name == nil || !isOnly {
 		p.fail(e.offset, uai.ErrSyntax, "a VARIABLE needs one NAME")
 		return
 	}
@@ -81,8 +81,8 @@ func (p *xmlbif) readVariable(e *element) {
 
 // readDefinition reads the table of a node, all of it unknown if there are no numbers.
 func (p *xmlbif) readDefinition(e *element) {
-	node, once := e.onlyChild("for")
-	if node == nil || !once {
+	node, isOnly := e.onlyChild("for")
+	if node == nil || !isOnly {
 		p.fail(e.offset, uai.ErrSyntax, "a DEFINITION needs one FOR")
 		return
 	}
@@ -95,16 +95,16 @@ func (p *xmlbif) readDefinition(e *element) {
 	if t == nil {
 		return
 	}
-	list, once := e.onlyChild("table")
-	if !once {
+	only, isOnly := e.onlyChild("table")
+	if !isOnly {
 		p.fail(e.offset, uai.ErrSyntax, "node %s: a DEFINITION has two TABLEs", quote(node.text))
 		return
 	}
-	if list == nil {
+	if only == nil {
 		p.markUnknown(t)
 		return
 	}
-	p.readNumbers(list, "node "+quote(node.text), t.Data)
+	p.readNumbers(only, "node "+quote(node.text), t.Data)
 }
 
 // WriteXMLBIF writes a Bayesian network as an XMLBIF file that ReadXMLBIF reads back with the same bits.

@@ -62,6 +62,8 @@ func newGraph(e *sumproduct.Expression) (*graph, error) {
 		g.scopeStart[t+1] = g.scopeStart[t] + int32(len(e.Tables[t].Scope))
 	}
 
+	// Sweeps visit the indices in g.order, so incidences are numbered by it. firstIndex has, by table, the index of its scope that comes first
+	// in g.order: the message of the table to that index is sent in the sweep backwards.
 	firstIndex := g.breadthFirst() // it also sets g.order
 	g.numberIncidences(firstIndex)
 	return g, nil
@@ -92,10 +94,10 @@ func (g *graph) tablesByIndex() (start, tables []int32) {
 	return start, tables
 }
 
-// breadthFirst sets order to the indices, breadth first in each connected part. It returns, by table, the index of its scope that comes
-// first in that order, or −1 for a table without indices. In a tree the first index is the one nearest to the root. So one sweep backwards,
-// with the messages to first indices, and one forwards, with the messages to the other indices, send every message once, after those it
-// depends on.
+// breadthFirst sets g.order to the indices, breadth first in each connected part. firstIndex has, by table, the index of its scope that
+// comes first in that order, or −1 for a table without indices. In a tree that index is the one nearest to the root. So one sweep
+// backwards over the order, with the message of each table to its first index, and one forwards, with its messages to all other indices,
+// send every message once, after those it depends on.
 func (g *graph) breadthFirst() (firstIndex []int32) {
 	start, tables := g.tablesByIndex() // of index i: tables[start[i]:start[i+1]]
 	g.order = make([]int32, 0, len(g.expression.Dims))
@@ -133,8 +135,9 @@ func (g *graph) listIndices(scope []int, isListed []bool) {
 }
 
 // numberIncidences numbers the incidences, pairs of a table and an index of its scope. The incidences of one index have consecutive
-// numbers; the indices are in the sequence of order, and the tables of an index ascending. It fills all lists about incidences. firstIndex
-// has, by table, the index of its scope that comes first in order.
+// numbers; the indices are in the sequence of g.order, in which sweeps visit them, and the tables of an index ascending. It fills all lists
+// about incidences. firstIndex has, by table, the index of its scope that comes first in g.order: it decides in which sweep a message is
+// sent.
 func (g *graph) numberIncidences(firstIndex []int32) {
 	start, tables := g.tablesByIndex() // of index i: tables[start[i]:start[i+1]]
 	count := len(tables)
@@ -156,7 +159,7 @@ func (g *graph) numberIncidences(firstIndex []int32) {
 				g.role[k] = neverSent
 			case firstIndex[t] == i:
 				g.role[k] = sentBackwards
-			} // others keep the zero value, sentForwards
+			} // all other incidences keep the zero value, sentForwards
 			k++
 		}
 		g.endIncidence[i] = k

@@ -3,6 +3,7 @@ package contractionorder
 // Slicing: indices fixed to one value at a time until the tables are small enough.
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -10,7 +11,7 @@ import (
 // tree.
 type slicedTree struct {
 	wholeNetwork *network
-	tree         *workingTree // over wholeNetwork without the sliced indices; it counts the moves
+	tree         *workingTree // over wholeNetwork without the sliced indices; its movesSpent count earlier choices, too
 	sliced       []int32      // numbers of the sliced indices in wholeNetwork
 }
 
@@ -137,7 +138,7 @@ func (w *workingTree) priceWithout(index int32, o *objective, base log2Fixed) fl
 func (s *slicedTree) removeSlices(o *objective) {
 	order := slices.Clone(s.sliced)
 	slices.SortStableFunc(order, func(a, b int32) int { // −1 if a has the larger dimension
-		return int(min(max(s.wholeNetwork.log2DimOf(b)-s.wholeNetwork.log2DimOf(a), -1), 1))
+		return cmp.Compare(s.wholeNetwork.log2DimOf(b), s.wholeNetwork.log2DimOf(a))
 	})
 	for _, index := range order {
 		if s.wholeNetwork.hasEnded() {
@@ -148,7 +149,7 @@ func (s *slicedTree) removeSlices(o *objective) {
 		if candidate.tree.log2Largest() <= o.limit && candidate.log2Price(o) < s.log2Price(o) {
 			*s = *candidate
 		} else {
-			s.tree.movesSpent = candidate.tree.movesSpent // those of s and of the trial, whose work counts, too
+			s.tree.movesSpent = candidate.tree.movesSpent // s stays, but the moves that made the candidate are spent, too
 		}
 	}
 }
@@ -165,7 +166,7 @@ func (s *slicedTree) exchangeSlices(o *objective, maxTables int, maxMoves int64)
 		if candidate.sliceToLimit(o, maxTables, maxMoves) && candidate.log2Price(o) < s.log2Price(o) {
 			*s = *candidate
 		} else {
-			s.tree.movesSpent = candidate.tree.movesSpent // the work counts, too
+			s.tree.movesSpent = candidate.tree.movesSpent // s stays, but the moves for the candidate are spent, too
 		}
 	}
 }

@@ -67,8 +67,8 @@ type holdingKey struct {
 type holding struct {
 	turn      *semaphore.Weighted // of 1, held while the server is asked
 	bytes     int64
-	requests  int
-	isExact   bool          // bytes and requests are the owner's; else those of all owners together
+	requests  int           // number of messages; in StreamModel these are requests
+	isExact   bool          // bytes and requests are the owner's, perhaps with answered requests; else those of all owners together
 	lookedAt  time.Time     // when the server was asked last
 	grewSince bool          // messages were counted since then
 	lookTime  time.Duration // how long the server took to answer
@@ -246,8 +246,10 @@ func (q *Quotas) refresh(ctx context.Context, key holdingKey, l limit, h *holdin
 	return q.count(ctx, key, l, h, moreBytes)
 }
 
-// count sets the holding h to the number and the size of the owner's messages. Answered requests are only left out if
-// one more message of moreBytes would exceed the limit l with them, because they take further requests to the server.
+// count sets the holding h to the number and the size of the owner's messages. Answered requests do not count, but to find
+// them the server has to be asked for the owner's answers, too. So they are only looked for, and left out, if one more
+// message of moreBytes would exceed the limit l with them. h.isExact is set in either case: no other owner's messages are
+// in h.
 func (q *Quotas) count(ctx context.Context, key holdingKey, l limit, h *holding, moreBytes int64) error {
 	subjects, err := q.ownerSubjects(ctx, key.stream, key.owner)
 	if err != nil {
@@ -267,7 +269,7 @@ func (q *Quotas) count(ctx context.Context, key holdingKey, l limit, h *holding,
 	if err != nil {
 		return err
 	}
-	for _, subject := range answered {
+	for _, subject := range answered { // answered requests do not count
 		delete(subjects, subject)
 	}
 	h.requests = len(subjects)

@@ -37,11 +37,11 @@ type spinModel struct {
 
 // eightSpins are eight spins of a dense model, whose fields are computed together before they take their steps.
 type eightSpins struct {
-	count          int       // number of spins; below eight in the last group
+	count          int       // number of spins; below eight for the last spins of the model
 	couplings      []float32 // couplings[k·8+r] = J_{k, first+r}
 	laterEnds      []int32   // by spin of the eight: the end of its couplings in laterOffsets and laterCouplings
-	laterOffsets   []int32   // of the field rows of later spins of the eight, in bytes
-	laterCouplings []float32 // to later spins of the eight
+	laterOffsets   []int32   // of the field rows of those of the eight spins that step later, in bytes
+	laterCouplings []float32 // of each of the eight spins to those of the eight that step later
 }
 
 // denseShare is the share of all pairs of spins with a coupling from which on fields are recomputed rather than updated. Measured:
@@ -99,9 +99,9 @@ func reordered(x []float32, order []int) (y []float32) {
 	return y
 }
 
-// makeDenseRows divides the spins of a dense model into groups of eight. A group r has two lists of couplings: r.couplings[j·8+c] between
-// any spin j and the c-th spin of the group, and r.laterCouplings from each spin of the group to later spins of the group. In the model,
-// couplings first[i] ≤ k < first[i+1] are those of spin i, to spin ends[k].
+// makeDenseRows divides the spins of a dense model into runs of eight, which take their steps one after the other. A run r has two lists of
+// couplings: r.couplings[j·8+c] between any spin j of the model and spin c of the run, and r.laterCouplings from each spin of the run to
+// the spins of the run that step after it. In the model, couplings first[i] ≤ k < first[i+1] are those of spin i, to spin ends[k].
 func (l *spinModel) makeDenseRows() {
 	first, ends := l.model.First, l.model.To
 	for begin := 0; begin < l.n; begin += GroupSize {
@@ -124,17 +124,19 @@ func (l *spinModel) makeDenseRows() {
 	}
 }
 
-// sweepFlops returns the time of a sweep of one chain in flops, if eight chains run side by side. Measured on complete models of 40 and 100
-// spins, bipartite ones of 40 and 40, and sparse ones of degree 3 to 40.
+// sweepFlops returns the time of a sweep of one chain in flops, if eight chains run side by side. The spins of a dense model also take
+// their steps by eight (eightSpins), whose fields are computed together. Measured on complete models of 40 and 100 spins, bipartite ones of
+// 40 and 40, and sparse ones of degree 3 to 40.
 func (l *spinModel) sweepFlops() float64 {
 	n := float64(l.n)
 	if l.denseRows == nil { // a step for each spin, and changes of fields for each coupling
 		return 5.2*n + 0.29*float64(len(l.model.To))
 	}
 	work := n * (9 + 0.06*n) // a step for each spin, and its field as a sum over all spins
-	for _, r := range l.denseRows {
-		// computeFields reads the spins before any of the eight has stepped. So a step then changes the fields of later ones of the eight.
-		work += 1.3 * float64(len(r.laterCouplings)) // measured
+	for _, spins := range l.denseRows {
+		// The fields of eight spins are computed (computeFields) before any of the eight spins takes its step. So each step then changes the
+		// fields of those of the eight spins that take theirs later: one change for each coupling to such a spin.
+		work += 1.3 * float64(len(spins.laterCouplings)) // measured
 	}
 	return work
 }
@@ -349,11 +351,11 @@ type fieldArgs struct {
 }
 
 // sweep carries every spin of all eight chains from one rung, a value of β, to another. The two are given by their √β. A spin's step
-// changes the fields of its neighbours. A dense model computes the fields of eight spins at once instead, and its steps change only fields
-// among the eight.
+// changes the fields of its neighbours. In a dense model the fields of eight spins (r of denseRows) are computed at once instead, and a
+// spin's step only changes those of these eight fields whose spins step later.
 //
-// Each step multiplies the weight's products newProduct and oldProduct, which are float32, by a factor of at most 2. So
-// reserveFactors makes room in them for the steps of at most maxFactors spins at a time.
+// Each step multiplies the weight's products newProduct and oldProduct, which are float32, by a factor of at most 2. So reserveFactors
+// makes room in them for the steps of at most maxFactors spins at a time.
 func (b *spinChains) sweep(oldRoot, newRoot float32, step Step) {
 	old, new := rung{oldRoot * oldRoot, oldRoot}, rung{newRoot * newRoot, newRoot}
 	a := sweepArgs{generators: &b.random, weight: &b.weight, old: old, new: new, step: step}

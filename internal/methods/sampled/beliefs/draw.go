@@ -1,6 +1,6 @@
 package beliefs
 
-// Draws: from the messages as they were, or as they follow the values.
+// Draws: from the messages as they were before the first value, or recomputed after each value.
 
 import (
 	"math"
@@ -18,7 +18,7 @@ type Drawer struct {
 	allowed       []float64 // scratch by value: the product of the decided tables
 	work          float64   // flops of all draws so far
 
-	// Used if messages follow the values that are drawn.
+	// Used if messages are recomputed after each value that is drawn (followValue).
 	messages     []float64     // as Sampler.messages, for the values of the present state
 	isDrawn      []bool        // by index: it has a value in the present state
 	pending      []incidence   // messages to be recomputed, each from a table to an index of it
@@ -44,7 +44,7 @@ func (s *Sampler) NewDrawer(lostMass float64) *Drawer {
 		sampler: s, floor: lostMass / float64(max(1, len(s.conditionals))), probabilities: make([]float64, values),
 		allowed: make([]float64, values),
 	}
-	if s.tolerance > 0 { // messages follow the values that are drawn: memory to recompute them
+	if s.tolerance > 0 { // messages are recomputed after each value that is drawn: memory for that
 		d.messages, d.isDrawn = make([]float64, len(s.messages)), make([]bool, len(s.expression.Dims))
 		d.isPending, d.sums = make([]bool, len(s.messages)), make([]float64, values)
 		d.summed, d.weightBuffer = make([]summedIndex, 0, s.maxArity), make([]float64, s.maxArity*values)
@@ -76,7 +76,7 @@ func (d *Drawer) drawOrWeigh(r *rand.Rand, x []int) (ln float64) {
 			ln += floats.Ln(product)
 			product = 1
 		}
-		if d.sampler.tolerance > 0 { // messages follow the values drawn
+		if d.sampler.tolerance > 0 { // 0: messages never change
 			d.followValue(c.index, x)
 		}
 	}
@@ -137,8 +137,13 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 }
 
 // writeOpen writes to p, by value of c's index, the product of the index's open tables, divided by the largest. A table is open if some of
-// its other indices are not drawn yet; they are summed out. The product has three parts: fixedProduct of the tables that depend on no value
-// drawn, the tables c.open that depend on values of x, and, if messages follow the values drawn, the messages that stand for open tables.
+// its other indices are not drawn yet; they are summed out. What is left is a factor for each value of c's index, the message of the table
+// to it.
+//
+// If messages do not change while values are drawn (tolerance 0), fixedProduct is the product of the open tables that depend on no value
+// drawn, and c.open are all others, which depend on values of x. If they do change, every open table stands in the product with its message
+// in d.messages, which followValue keeps up to date: c.following[k] is where the message of the k-th table begins. Then fixedProduct is 1
+// for all values, and c.open is empty.
 func (d *Drawer) writeOpen(p []float64, c *conditional, x []int) {
 	copy(p, c.fixedProduct)
 	for k := range c.open {
