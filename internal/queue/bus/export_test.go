@@ -8,3 +8,9 @@ func GetWithin(d time.Duration) (restore func()) {
 	getTimeout = d
 	return func() { getTimeout = before }
 }
+
+// For tests of the error of a publish.
+var (
+	PublishError = publishError
+	ErrTaken     = errTaken
+)
